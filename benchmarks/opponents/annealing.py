@@ -1,0 +1,65 @@
+"""Simulated annealing over a normalised box, after SIMPLER's system identification.
+
+SIMPLER fits the stiffness and damping of its arms by annealing the mean tracking error over the
+unit box of the parameters: a uniform move of every parameter, clipped to the box, accepted with
+probability `exp(-increase / temperature)`; the best point seen is the answer.
+
+Where the original would be weaker than it needs to be on this problem, this opponent is stronger:
+the temperature is relative to the error at the start (SIMPLER's absolute 1.5 accepts nearly
+everything here), it cools geometrically, and the move shrinks with it from SIMPLER's half box
+width to a fine search. Box and error are otherwise SIMPLER's: the box is logarithmic, as in the
+variant it keeps commented out, and the error is the mean over time of the distance between
+simulated and recorded configuration.
+
+Source: Li et al., "Evaluating real-world robot manipulation policies in simulation" (SIMPLER),
+arXiv:2405.05941; `tools/sysid/sysid.py` of simpler-env/SimplerEnv at commit 25ba0d9, with
+`simulated_annealing/sa.py` of nathanrooy/simulated-annealing at commit 293e2b0.
+"""
+
+import numpy as np
+
+from benchmarks.arm_problem import NAMES, Array, ArmProblem, RolloutCounter, simulate
+from benchmarks.opponents import Fit, cpu_clock, factors_from_box, start_of
+
+MAX_ROLLOUTS = 1500
+FIRST_TEMPERATURE = 0.1
+LAST_TEMPERATURE = 1e-4
+"""Temperatures as fractions of the error at the start."""
+FIRST_MOVE = 0.5
+LAST_MOVE = 0.01
+"""Half width of the uniform move in the unit box; 0.5 is SIMPLER's, at every step."""
+
+
+def fit(problem: ArmProblem, *, start_known: bool, seed: int) -> Fit:
+    """Anneal from the middle of the unit box, the nominal values, for 1500 rollouts."""
+    clock, counter, rng = cpu_clock(), RolloutCounter(), np.random.default_rng(seed)
+    qpos, qvel = start_of(problem, start_known=start_known)
+
+    def error(box: Array) -> float:
+        factors = factors_from_box(box)[None]
+        predicted = simulate(problem, factors, qpos[None], qvel[None], counter)[0]
+        return float(np.mean(np.linalg.norm(predicted - problem.positions, axis=1)))
+
+    here = best = np.full(len(NAMES), 0.5)
+    here_error = best_error = start_error = error(here)
+    while counter.rollouts < MAX_ROLLOUTS:
+        progress = counter.rollouts / MAX_ROLLOUTS
+        temperature = start_error * _geometric(FIRST_TEMPERATURE, LAST_TEMPERATURE, progress)
+        move = _geometric(FIRST_MOVE, LAST_MOVE, progress) * rng.uniform(-1.0, 1.0, len(NAMES))
+        there = np.clip(here + move, 0.0, 1.0)
+        there_error = error(there)
+        if rng.random() < np.exp(min(0.0, (here_error - there_error) / temperature)):
+            here, here_error = there, there_error
+        if there_error < best_error:
+            best, best_error = there, there_error
+    return Fit(
+        label="annealing",
+        factors=factors_from_box(best),
+        rollouts=counter.rollouts,
+        cpu_seconds=clock(),
+    )
+
+
+def _geometric(first: float, last: float, progress: float) -> float:
+    """Interpolate geometrically; `progress` runs from 0 to 1."""
+    return first * (last / first) ** progress

@@ -1,0 +1,36 @@
+"""One World interface for explicit, differentiable and learned worlds, fitted to recordings."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sameworld.core import *  # noqa: F403
+
+__version__ = "0.1.0"
+
+#: Public verbs and where they live; imported on first use, so ``import sameworld`` stays light.
+_VERBS = {
+    "IdentifyConfig": "sameworld.stages.identify",
+    "IdentifyResult": "sameworld.stages.identify",
+    "build": "sameworld.worlds",
+    "check_world": "sameworld.worlds",
+    "identify": "sameworld.stages.identify",
+    "load_episodes": "sameworld.store",
+    "load_scene": "sameworld.store",
+    "save_episodes": "sameworld.store",
+    "save_scene": "sameworld.store",
+}
+
+_core = import_module("sameworld.core")
+
+__all__ = [*_core.__all__, *_VERBS, "__version__"]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name in _VERBS:
+        return getattr(import_module(_VERBS[name]), name)
+    return getattr(_core, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,87 @@
+"""Nouns, protocols and the algorithms that need nothing but the protocols. numpy only."""
+
+from sameworld.core.address import Address, match_names
+from sameworld.core.agents import Policy, ResetProcedure, Robot, Task
+from sameworld.core.belief import Belief, Block
+from sameworld.core.discrepancy import ChannelDiscrepancy, Discrepancy
+from sameworld.core.episode import Channel, Episode, Recording, Stream
+from sameworld.core.errors import (
+    AddressError,
+    BeliefError,
+    EpisodeError,
+    FitError,
+    MissingExtraError,
+    RolloutError,
+    SameworldError,
+    SceneError,
+    SpecError,
+    StoreError,
+)
+from sameworld.core.jacobian import Jacobian, jacobian
+from sameworld.core.parameters import Parameter
+from sameworld.core.records import Camera, Mesh, Splats
+from sameworld.core.rollout import rollout, simulate
+from sameworld.core.scene import Component, HistoryLine, Scene
+from sameworld.core.signals import check_episode
+from sameworld.core.spec import ChannelSpec, Spec
+from sameworld.core.values import Values
+from sameworld.core.world import (
+    Context,
+    FitWorld,
+    GradientWorld,
+    RenderWorld,
+    Rollout,
+    RolloutWorld,
+    State,
+    World,
+)
+
+__all__ = [
+    "Address",
+    "AddressError",
+    "Belief",
+    "BeliefError",
+    "Block",
+    "Camera",
+    "Channel",
+    "ChannelDiscrepancy",
+    "ChannelSpec",
+    "Component",
+    "Context",
+    "Discrepancy",
+    "Episode",
+    "EpisodeError",
+    "FitError",
+    "FitWorld",
+    "GradientWorld",
+    "HistoryLine",
+    "Jacobian",
+    "Mesh",
+    "MissingExtraError",
+    "Parameter",
+    "Policy",
+    "Recording",
+    "RenderWorld",
+    "ResetProcedure",
+    "Robot",
+    "Rollout",
+    "RolloutError",
+    "RolloutWorld",
+    "SameworldError",
+    "Scene",
+    "SceneError",
+    "Spec",
+    "SpecError",
+    "Splats",
+    "State",
+    "StoreError",
+    "Stream",
+    "Task",
+    "Values",
+    "World",
+    "check_episode",
+    "jacobian",
+    "match_names",
+    "rollout",
+    "simulate",
+]

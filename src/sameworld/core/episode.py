@@ -1,0 +1,242 @@
+"""``Recording`` and ``Episode``: what was measured, each channel on its own clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sameworld.core.arrays import Array, finite_array
+from sameworld.core.belief import Belief
+from sameworld.core.errors import EpisodeError, closest, listed
+
+__all__ = ["Channel", "Episode", "EpisodeSource", "Recording", "Role", "Stream"]
+
+Role = Literal["observation", "action", "exogenous"]
+EpisodeSource = Literal["real", "mujoco", "jax", "learned", "hybrid", "analytic"]
+
+
+def _checked_time(time: Any, what: str) -> Array:
+    clock = finite_array(time, f"{what} time", error=EpisodeError, ndim=1)
+    if clock.size == 0:
+        raise EpisodeError(f"{what} has no samples.")
+    steps = np.diff(clock)
+    if (steps <= 0).any():
+        at = int(np.argmax(steps <= 0))
+        raise EpisodeError(
+            f"{what} time does not increase at sample {at + 1}: {clock[at]:.9g} s is followed by "
+            f"{clock[at + 1]:.9g} s. Sort the samples and drop duplicates first."
+        )
+    return clock
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Stream:
+    """A raw stream with its own clock.
+
+    Attributes:
+        name: Topic, column or file name.
+        time: Stamps on the stream's own clock [T] s.
+        values: Numbers [T, ...]; images stay in files and are named by ``source``.
+        unit: Unit as recorded, empty if unknown.
+        clock: Name of the clock the stamps belong to.
+        source: Where it came from (path inside the recording, topic).
+    """
+
+    name: str
+    time: Array
+    values: NDArray[Any]
+    unit: str = ""
+    clock: str = "host"
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        stamps = finite_array(self.time, f"Stream '{self.name}' time", error=EpisodeError, ndim=1)
+        if len(stamps) != len(self.values):
+            raise EpisodeError(
+                f"Stream '{self.name}' has {len(stamps)} stamps and {len(self.values)} values."
+            )
+        object.__setattr__(self, "time", stamps)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Recording:
+    """Raw streams as they were captured.
+
+    Attributes:
+        id: Name of the recording.
+        streams: Streams by name.
+    """
+
+    id: str
+    streams: tuple[Stream, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Channel:
+    """One signal of an episode.
+
+    Attributes:
+        name: Signal name as in the world's spec.
+        time: Measurement times [T] s, strictly increasing.
+        values: Samples [T, ...] in SI units.
+        unit: Unit of the samples, empty if not stated.
+        role: ``observation``, ``action`` (zero-order hold from its stamp on), or ``exogenous``
+            input (voltage, enable flag).
+        noise: Standard deviation of the measurement noise [unit; rad for quaternions]; ``None``
+            if it is to be estimated.
+    """
+
+    name: str
+    time: Array
+    values: Array
+    unit: str = ""
+    role: Role = "observation"
+    noise: float | None = None
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise EpisodeError("A channel needs a name.")
+        if self.role not in get_args(Role):
+            raise EpisodeError(
+                f"Channel '{self.name}' has role '{self.role}'; use {get_args(Role)}."
+            )
+        what = f"Channel '{self.name}'"
+        time = _checked_time(self.time, what)
+        values = finite_array(self.values, f"{what} values", error=EpisodeError)
+        if values.ndim == 0 or len(values) != len(time):
+            raise EpisodeError(
+                f"{what} has {len(time)} time stamps and values of shape {values.shape}; "
+                "the first axis must be time."
+            )
+        if self.noise is not None and not (np.isfinite(self.noise) and self.noise > 0):
+            raise EpisodeError(f"{what} has noise {self.noise}; it must be positive or None.")
+        object.__setattr__(self, "time", time)
+        object.__setattr__(self, "values", values)
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def rows(self, rows: slice) -> Channel:
+        """Keep a range of samples."""
+        return replace(self, time=self.time[rows], values=self.values[rows])
+
+    def between(self, begin: float, end: float) -> Channel | None:
+        """Samples with ``begin <= time <= end``, or ``None`` if there are none."""
+        keep = (self.time >= begin - 1e-9) & (self.time <= end + 1e-9)
+        if not keep.any():
+            return None
+        return replace(self, time=self.time[keep], values=self.values[keep])
+
+    def held(self, times: Array) -> Array:
+        """Zero-order hold at ``times`` [N] s: the last sample not later than each, [N, ...].
+
+        Before the first sample the first value is held.
+        """
+        index = np.searchsorted(self.time, times + 1e-9, side="right") - 1
+        return self.values[np.maximum(index, 0)]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Episode:
+    """Named channels of one run, with what is believed of its start and session.
+
+    Attributes:
+        id: Name, unique within a data set.
+        channels: Channels; names are unique.
+        start: Belief over start parameters (scope ``episode``).
+        session: Belief over session parameters (scope ``session``).
+        source: Who produced it.
+        scene: Id of the scene it was recorded in, empty if unknown.
+        session_id: Name of the session, episodes of one session share its parameters.
+    """
+
+    id: str
+    channels: tuple[Channel, ...]
+    start: Belief = field(default_factory=Belief)
+    session: Belief = field(default_factory=Belief)
+    source: EpisodeSource = "real"
+    scene: str = ""
+    session_id: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "channels", tuple(self.channels))
+        names = [c.name for c in self.channels]
+        twice = sorted({n for n in names if names.count(n) > 1})
+        if twice:
+            raise EpisodeError(f"Episode '{self.id}' has channel(s) {listed(twice)} twice.")
+        observed = [c for c in self.channels if c.role == "observation"]
+        if not observed:
+            raise EpisodeError(f"Episode '{self.id}' has no observation channel.")
+        for channel in observed:
+            if len(channel) < 2:
+                raise EpisodeError(
+                    f"Episode '{self.id}': channel '{channel.name}' has {len(channel)} sample(s); "
+                    "a trajectory needs at least 2."
+                )
+        if self.source not in get_args(EpisodeSource):
+            raise EpisodeError(
+                f"Episode '{self.id}' has source '{self.source}'; use {get_args(EpisodeSource)}."
+            )
+
+    def __contains__(self, name: str) -> bool:
+        return any(c.name == name for c in self.channels)
+
+    def __getitem__(self, name: str) -> Channel:
+        for channel in self.channels:
+            if channel.name == name:
+                return channel
+        names = [c.name for c in self.channels]
+        raise EpisodeError(
+            f"Episode '{self.id}' has no channel '{name}'. It has {listed(names)}."
+            f"{closest(name, names)}"
+        )
+
+    @property
+    def observations(self) -> tuple[Channel, ...]:
+        """Channels that were observed."""
+        return tuple(c for c in self.channels if c.role == "observation")
+
+    @property
+    def begin(self) -> float:
+        """Time of the first observation [s]; worlds start here."""
+        return min(float(c.time[0]) for c in self.observations)
+
+    @property
+    def end(self) -> float:
+        """Time of the last observation [s]."""
+        return max(float(c.time[-1]) for c in self.observations)
+
+    def window(self, begin: float, end: float, *, id: str | None = None) -> Episode:
+        """Cut a piece; actions keep the sample held at ``begin``.
+
+        Raises:
+            EpisodeError: No observation channel has two samples inside.
+        """
+        kept: list[Channel] = []
+        for channel in self.channels:
+            if channel.role == "observation":
+                piece = channel.between(begin, end)
+                if piece is not None and len(piece) >= 2:
+                    kept.append(piece)
+            else:
+                first = int(np.searchsorted(channel.time, begin + 1e-9, side="right")) - 1
+                last = int(np.searchsorted(channel.time, end + 1e-9, side="right"))
+                first = max(first, 0)
+                kept.append(channel.rows(slice(first, max(last, first + 1))))
+        return replace(self, id=self.id if id is None else id, channels=tuple(kept))
+
+    def head(self, rows: int) -> Episode:
+        """Keep the first ``rows`` samples of every observation channel."""
+        cut = tuple(c.rows(slice(0, rows)) if c.role == "observation" else c for c in self.channels)
+        return replace(self, channels=cut)
+
+    def with_channels(self, channels: Iterable[Channel]) -> Episode:
+        """Replace channels of the same name and append new ones."""
+        fresh: Mapping[str, Channel] = {c.name: c for c in channels}
+        kept = [fresh.get(c.name, c) for c in self.channels]
+        names = {c.name for c in self.channels}
+        return replace(self, channels=(*kept, *(c for n, c in fresh.items() if n not in names)))

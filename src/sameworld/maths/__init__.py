@@ -1,0 +1,1 @@
+"""Pure functions: rotations, inertia, time series, statistics, least squares."""

@@ -1,0 +1,1 @@
+"""Reality, or what plays it."""

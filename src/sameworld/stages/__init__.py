@@ -1,0 +1,1 @@
+"""The verbs; each is one public function and no stage imports another."""

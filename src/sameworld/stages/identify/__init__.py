@@ -1,0 +1,1 @@
+"""Trajectories in, narrower belief out."""

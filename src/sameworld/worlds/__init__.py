@@ -1,0 +1,1 @@
+"""The kinds of world, how to build one and how to check one."""

@@ -1,0 +1,1 @@
+"""Dynamics that MJCF lacks."""

@@ -1,0 +1,1 @@
+"""Small scenes, worlds and recordings to try things on."""
