@@ -19,6 +19,8 @@ from sameworld.core.errors import (
 )
 from sameworld.core.jacobian import Jacobian, jacobian
 from sameworld.core.parameters import Parameter
+from sameworld.core.predict import predict, predict_all
+from sameworld.core.prediction import ChannelPrediction, Prediction
 from sameworld.core.records import Camera, Mesh, Splats
 from sameworld.core.rollout import rollout, simulate
 from sameworld.core.scene import Component, HistoryLine, Scene
@@ -45,6 +47,7 @@ __all__ = [
     "Camera",
     "Channel",
     "ChannelDiscrepancy",
+    "ChannelPrediction",
     "ChannelSpec",
     "Component",
     "Context",
@@ -60,6 +63,7 @@ __all__ = [
     "MissingExtraError",
     "Parameter",
     "Policy",
+    "Prediction",
     "Recording",
     "RenderWorld",
     "ResetProcedure",
@@ -82,6 +86,8 @@ __all__ = [
     "check_episode",
     "jacobian",
     "match_names",
+    "predict",
+    "predict_all",
     "rollout",
     "simulate",
 ]

@@ -222,7 +222,7 @@ class Belief:
     def gaussian(
         cls, parameters: Iterable[Parameter], mean: Array, covariance: Array, **marks: Any
     ) -> Belief:
-        """Belief with the given moments [P], [P, P]; ``marks`` are fields set on every parameter."""
+        """Belief with moments [P], [P, P]; ``marks`` are fields set on every parameter."""
         marked = tuple(replace(p, **marks) for p in parameters)
         return _with_moments(marked, np.asarray(mean, float), np.asarray(covariance, float))
 

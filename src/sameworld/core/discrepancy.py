@@ -66,7 +66,7 @@ class ChannelDiscrepancy:
     def _share_within(self, row: Array, tolerance: float) -> float:
         top = float(row[-1])
         if tolerance < top:
-            return float(np.interp(tolerance, np.r_[0.0, row], np.r_[0.0, self.levels]))
+            return float(np.interp(tolerance, [0.0, *row.tolist()], [0.0, *self.levels.tolist()]))
         tail = 1 - float(self.levels[-1])
         return 1 - tail * top / max(tolerance, 1e-300)
 

@@ -45,7 +45,7 @@ def compose(a: Array, b: Array) -> Array:
 
 def quat_exp(v: Array) -> Array:
     """Rotation vectors [..., 3] in rad to unit quaternions [..., 4]."""
-    angle = np.linalg.norm(v, axis=-1, keepdims=True)
+    angle: Array = np.linalg.norm(v, axis=-1, keepdims=True)
     half = 0.5 * angle
     small = angle < _SMALL
     ratio: Array = np.where(small, 0.5 - angle**2 / 48, np.sin(half) / np.where(small, 1.0, angle))

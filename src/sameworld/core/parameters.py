@@ -69,7 +69,8 @@ class Parameter:
             value = getattr(self, field)
             if value not in get_args(literal):
                 raise BeliefError(
-                    f"Parameter '{self.name}' has {field} '{value}'; use one of {get_args(literal)}."
+                    f"Parameter '{self.name}' has {field} '{value}'; "
+                    f"use one of {get_args(literal)}."
                 )
         if self.transform == "log" and self.low < 0:
             raise BeliefError(f"Parameter '{self.name}' is 'log' but its low bound is {self.low}.")

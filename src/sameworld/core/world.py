@@ -140,7 +140,7 @@ class Rollout:
             signals={name: values[index] for name, values in self.signals.items()},
             valid=self.valid[index],
             trust=self.trust[index],
-            reason=tuple(self.reason[i] for i in index),
+            reason=tuple(self.reason[int(i)] for i in index.tolist()),
             actions=self.actions[index],
             cost=None if self.cost is None else self.cost[index],
         )

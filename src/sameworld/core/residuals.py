@@ -1,0 +1,87 @@
+"""Noise-weighted residuals of one simulated element against one episode, with derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from sameworld.core.arrays import Array, Signals
+from sameworld.core.episode import Channel, Episode
+from sameworld.core.signals import difference, difference_jacobian, interpolate, lerp
+from sameworld.core.spec import ChannelSpec, Spec
+
+__all__ = ["Comparison", "compare", "shared_channels"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Comparison:
+    """Errors of one channel at its measurement times.
+
+    Attributes:
+        channel: What was compared.
+        time: Measurement times since the start of the simulation [N] s.
+        error: ``measured - simulated`` [N, D] in the channel's unit (rad for quaternions).
+        jacobian: Derivative of ``error`` with respect to the named inputs [N, D, M]; M may be 0.
+        rate: Time derivative of the simulated signal [N, D] in unit per second.
+    """
+
+    channel: ChannelSpec
+    time: Array
+    error: Array
+    jacobian: Array
+    rate: Array
+
+    def weighted(self, scale: float | Array) -> tuple[Array, Array]:
+        """Residuals [N*D] and Jacobian [N*D, M] divided by ``scale`` (scalar, [N, 1] or [N, D])."""
+        scale = np.broadcast_to(np.asarray(scale, dtype=np.float64), self.error.shape)
+        residual = (self.error / scale).reshape(-1)
+        return residual, (self.jacobian / scale[..., None]).reshape(len(residual), -1)
+
+
+def shared_channels(spec: Spec, episode: Episode) -> tuple[tuple[ChannelSpec, Channel], ...]:
+    """Observation channels that both the world and the episode have, in the world's order."""
+    return tuple((c, episode[c.name]) for c in spec.observations if c.name in episode)
+
+
+def compare(
+    spec: Spec,
+    episode: Episode,
+    signals: Signals,
+    derivatives: Mapping[str, Array] | None = None,
+    *,
+    begin: float | None = None,
+    rows: slice = slice(None),
+) -> list[Comparison]:
+    """Bring one simulated element to the measurement times and subtract.
+
+    Args:
+        spec: The world's spec.
+        episode: What was measured.
+        signals: Simulated channels of the element [T+1, ...] on control ticks.
+        derivatives: Their tangent derivatives [T+1, D, M], if wanted.
+        begin: Episode time at which the simulation starts [s]; the episode's begin by default.
+        rows: Which rows of each channel to compare.
+
+    Returns:
+        One comparison per shared channel, in the world's order.
+    """
+    begin = episode.begin if begin is None else begin
+    found: list[Comparison] = []
+    for channel, measured in shared_channels(spec, episode):
+        at = measured.time[rows] - begin
+        simulated = signals[channel.name]
+        error = difference(
+            channel, interpolate(channel, spec.period, simulated, at), measured.values[rows]
+        )
+        slope = difference(channel, simulated[:-1], simulated[1:]) / spec.period
+        index = np.clip(np.floor(at / spec.period + 1e-9).astype(int), 0, len(slope) - 1)
+        jacobian = np.zeros((*error.shape, 0))
+        if derivatives is not None:
+            tangent = lerp(spec.period, derivatives[channel.name], at)
+            jacobian = difference_jacobian(channel, error, tangent)
+        found.append(
+            Comparison(channel=channel, time=at, error=error, jacobian=jacobian, rate=slope[index])
+        )
+    return found
