@@ -1,0 +1,104 @@
+"""Prior beliefs over the parameters of the zoo's scenes."""
+
+from __future__ import annotations
+
+import math
+
+from sameworld.core.belief import Belief
+from sameworld.core.parameters import Parameter
+
+__all__ = [
+    "arm_prior",
+    "cart_prior",
+    "cube_prior",
+    "pendulum_prior",
+    "rope_prior",
+    "sliding_box_prior",
+]
+
+
+def _scale(name: str, value: float, low: float, high: float, unit: str) -> Parameter:
+    """A positive quantity known to about a factor of two."""
+    return Parameter(
+        name=name,
+        value=value,
+        low=low,
+        high=high,
+        unit=unit,
+        std=math.log(2) * value,
+        transform="log",
+    )
+
+
+def cube_prior() -> Belief:
+    """Contact of the cube with the board, at MuJoCo's defaults, and the height of the board."""
+    pair = "pair:cube_box+floor"
+    return Belief(
+        parameters=(
+            _scale(f"{pair}.friction.slide", 0.18, 0.02, 1.0, ""),
+            _scale(f"{pair}.friction.spin", 0.005, 1e-5, 0.1, "m"),
+            _scale(f"{pair}.solref.timeconst", 0.02, 0.002, 0.2, "s"),
+            _scale(f"{pair}.solref.dampratio", 1.0, 0.05, 5.0, ""),
+            Parameter(
+                name="geom:floor.pos.z", value=0.0, low=-0.02, high=0.02, unit="m", std=0.005
+            ),
+        )
+    )
+
+
+def pendulum_prior() -> Belief:
+    """Mass of the bob, viscous damping and gravity."""
+    return Belief(
+        parameters=(
+            _scale("body:bob.mass", 0.5, 0.05, 5.0, "kg"),
+            _scale("joint:pivot.damping", 0.02, 1e-4, 1.0, "N m s/rad"),
+            Parameter(
+                name="option:gravity.z", value=-9.81, low=-12.0, high=-1.0, unit="m/s^2", std=0.01
+            ),
+        )
+    )
+
+
+def cart_prior() -> Belief:
+    """Mass, viscous damping and a spring that is absent unless found."""
+    return Belief(
+        parameters=(
+            _scale("body:cart.mass", 1.5, 0.1, 20.0, "kg"),
+            _scale("joint:rail.damping", 0.5, 1e-3, 20.0, "N s/m"),
+            Parameter(
+                name="joint:rail.stiffness", value=0.0, low=0.0, high=100.0, unit="N/m", std=1.0
+            ),
+        )
+    )
+
+
+def arm_prior() -> Belief:
+    """Masses, dampings, Coulomb frictions and servo gains of two links each."""
+    parts: list[Parameter] = []
+    for link, mass in ((3, 3.0), (5, 2.0)):
+        parts.append(_scale(f"body:link{link}.mass", mass, mass / 4, 4 * mass, "kg"))
+    for joint, gain in ((2, 400.0), (4, 300.0)):
+        parts.append(_scale(f"joint:j{joint}.damping", 1.0, 0.25, 4.0, "N m s/rad"))
+        parts.append(_scale(f"joint:j{joint}.frictionloss", 0.3, 0.075, 1.2, "N m"))
+        parts.append(_scale(f"actuator:a{joint}.kp", gain, gain / 4, 4 * gain, "N m/rad"))
+    return Belief(parameters=tuple(parts))
+
+
+def sliding_box_prior() -> Belief:
+    """Mass of the block and its friction on the table."""
+    return Belief(
+        parameters=(
+            _scale("body:box.mass", 0.8, 0.1, 5.0, "kg"),
+            _scale("pair:box_geom+table.friction.slide", 0.4, 0.05, 2.0, ""),
+        )
+    )
+
+
+def rope_prior() -> Belief:
+    """Mass of the hand and gain of the motor that moves it."""
+    return Belief(
+        parameters=(
+            _scale("body:hand.mass", 0.3, 0.05, 3.0, "kg"),
+            _scale("actuator:hand_servo.kp", 40.0, 5.0, 400.0, "N/m"),
+        )
+    )

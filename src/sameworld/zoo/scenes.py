@@ -1,0 +1,46 @@
+"""Small MJCF scenes by name, each with a prior belief."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.resources import files
+
+from sameworld.core.belief import Belief
+from sameworld.core.errors import SceneError, closest, listed
+from sameworld.core.scene import HistoryLine, Scene
+from sameworld.zoo import priors
+
+__all__ = ["scene", "scene_names"]
+
+_PRIORS: dict[str, Callable[[], Belief]] = {
+    "arm": priors.arm_prior,
+    "cart": priors.cart_prior,
+    "cube": priors.cube_prior,
+    "pendulum": priors.pendulum_prior,
+    "rope": priors.rope_prior,
+    "sliding_box": priors.sliding_box_prior,
+}
+
+
+def scene_names() -> tuple[str, ...]:
+    """Names that ``scene`` knows."""
+    return tuple(_PRIORS)
+
+
+def scene(name: str) -> Scene:
+    """Load a scene of the zoo.
+
+    Args:
+        name: One of ``scene_names()``: a tossed ``cube``, a driven ``pendulum``, a ``cart`` on a
+            rail, a seven-joint ``arm``, a ``sliding_box`` on a table, a hanging ``rope``.
+
+    Raises:
+        SceneError: There is none of that name.
+    """
+    if name not in _PRIORS:
+        raise SceneError(
+            f"The zoo has no scene '{name}'. It has {listed(_PRIORS)}.{closest(name, _PRIORS)}"
+        )
+    text = files("sameworld.zoo").joinpath("mjcf", f"{name}.xml").read_text(encoding="utf-8")
+    line = HistoryLine(stage="zoo", summary=f"Taken from the zoo as '{name}'.")
+    return Scene(name=name, mjcf=text, belief=_PRIORS[name](), history=(line,))
