@@ -1,0 +1,137 @@
+"""``report_html``: one self-contained page from ``ReportData``."""
+
+from __future__ import annotations
+
+import base64
+import io
+from dataclasses import dataclass
+
+import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from matplotlib.image import imsave
+from numpy.typing import NDArray
+
+from sameworld.report import figures, tables, words
+from sameworld.report.data import ReportData
+from sameworld.report.numbers import percent, quantity, together
+
+__all__ = ["report_html"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Image:
+    """An image of the film strip: data address and alternative text."""
+
+    source: str
+    alt: str
+    caption: str
+
+
+def report_html(data: ReportData) -> str:
+    """Render one HTML file that needs no network and no other file.
+
+    The same data give the same bytes: ids are derived from content, and nothing depends on the
+    clock; times belong into ``data.provenance``.
+
+    Args:
+        data: What to show.
+
+    Returns:
+        The page.
+    """
+    environment = Environment(
+        loader=PackageLoader("sameworld.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["svg"] = Markup
+    searches, searches_left = tables.search_rows(data.result)
+    return environment.get_template("report.html").render(
+        data=data,
+        result=data.result,
+        learned=words.learned(data),
+        trust=words.trust(data),
+        headline=words.headline(data.result.holdout),
+        judgement=words.judgement(data.result.holdout),
+        gain_interval=_gain_interval(data),
+        channel_rows=tables.channel_rows(data),
+        verdict_rows=tables.verdict_rows(data.result),
+        combinations=_combinations(data),
+        residual_rows=tables.residual_rows(data.result),
+        correlation=tables.correlation_cells(data.result),
+        names=[words.parameter_name(n) for n in data.result.posterior.names],
+        searches=searches,
+        searches_left=searches_left,
+        delays=_delays(data),
+        overlays=figures.overlays(data),
+        horizon=figures.horizon_figures(data),
+        coverage=figures.coverage_figures(data),
+        autocorrelation=figures.autocorrelation_figures(data),
+        search_figure=figures.search_figure(data.result.history),
+        film=[(row.label, _film(row.label, row.images, row.time)) for row in data.film],
+        band=_band(data),
+        budget=_budget(data),
+        tolerances=[c for c in data.shown if np.isfinite(c.tolerance)],
+    )
+
+
+def _gain_interval(data: ReportData) -> str:
+    score = data.result.holdout
+    if score is None:
+        return ""
+    low, high = sorted((score.gain_low, score.gain_high))
+    return f"{percent(low)} to {percent(high)}"
+
+
+def _band(data: ReportData) -> str:
+    return f"{percent(data.held_out[0].after.level)} band after the fit" if data.calibrated else ""
+
+
+def _combinations(data: ReportData) -> list[tuple[str, str]]:
+    return [(c.text, quantity(c.std, digits=2)) for c in data.result.combinations]
+
+
+def _delays(data: ReportData) -> list[tuple[str, str, str, bool, str]]:
+    rows: list[tuple[str, str, str, bool, str]] = []
+    for audit in data.result.delays:
+        delay, std = together([1e3 * audit.delay, 1e3 * audit.std], 1e3 * audit.std)
+        rows.append((audit.channel, delay, std, audit.suspicious, audit.text))
+    return rows
+
+
+def _budget(data: ReportData) -> list[tuple[str, str]]:
+    """What the fit was made of and what it cost."""
+    result = data.result
+    return [
+        ("scene", f"{data.scene.name} ({data.scene.id})"),
+        ("recordings fitted", str(len(result.episodes))),
+        ("shooting windows", str(result.windows)),
+        ("simulated trajectories", str(result.rollouts)),
+        ("processor time", quantity(result.cpu_seconds, "s")),
+        ("final cost", quantity(result.cost, digits=5)),
+        ("covariance", result.covariance_kind),
+        ("misfit factor", quantity(result.misfit_factor, digits=2)),
+        ("seed", str(result.seed)),
+    ]
+
+
+def _film(label: str, images: NDArray[np.uint8], time: NDArray[np.float64]) -> list[_Image]:
+    return [
+        _Image(
+            source=_png(image),
+            alt=f"{label}, {quantity(float(t), 's')} after the start",
+            caption=quantity(float(t), "s"),
+        )
+        for image, t in zip(images, time, strict=True)
+    ]
+
+
+def _png(image: NDArray[np.uint8]) -> str:
+    """An image [H, W, 3] as a PNG data address."""
+    buffer = io.BytesIO()
+    imsave(buffer, np.ascontiguousarray(image), format="png", metadata={"Software": None})
+    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
