@@ -67,8 +67,7 @@ def read_cube_tosses(folder: Path) -> tuple[Episode, ...]:
     path = Path(folder) / "tosses.npz"
     state, start = _read_arrays(path)
     return tuple(
-        _toss(index, state[begin:end, :7])
-        for index, (begin, end) in enumerate(pairwise(start))
+        _toss(index, state[begin:end, :7]) for index, (begin, end) in enumerate(pairwise(start))
     )
 
 
