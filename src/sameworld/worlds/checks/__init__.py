@@ -1,0 +1,1 @@
+"""The parts of ``check_world``, one family of behaviours per file."""

@@ -1,0 +1,176 @@
+"""Checks of optional methods, each skipped where the world does not declare it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import cast
+
+import numpy as np
+
+from sameworld.core.arrays import Array
+from sameworld.core.episode import Channel, Episode
+from sameworld.core.jacobian import jacobian
+from sameworld.core.records import Camera
+from sameworld.core.rollout import loop
+from sameworld.core.spec import Capability
+from sameworld.core.values import Values
+from sameworld.core.world import FitWorld, GradientWorld, RenderWorld, RolloutWorld
+from sameworld.worlds.checks.probe import (
+    CheckSkipped,
+    Probe,
+    changed_array,
+    default_actions,
+    require,
+    varied,
+)
+
+__all__ = [
+    "fit_returns_a_new_world",
+    "gradient_agrees_with_differences",
+    "render_gives_images",
+    "rollout_equals_looping_step",
+]
+
+_GRADIENT_TOLERANCE = 1e-4
+
+
+def _needs(probe: Probe, capability: Capability) -> None:
+    if capability not in probe.world.spec.capabilities:
+        raise CheckSkipped("not declared")
+
+
+def rollout_equals_looping_step(probe: Probe) -> str:
+    """The fast path gives what looping ``step`` gives, also from a State in mid-course."""
+    _needs(probe, "rollout")
+    world = cast(RolloutWorld, probe.world)
+    words = ""
+    values = varied(world.parameters, probe.batch) if len(world.parameters) else None
+    *_, middle = probe.walk(probe.reset(), 3)
+    for what, state in (("fresh", probe.reset(values)), ("mid-course", middle)):
+        before = {name: array.copy() for name, array in state.to_arrays().items()}
+        fast, slow = world.rollout(state, probe.actions), loop(world, state, probe.actions)
+        changed = changed_array(before, state.to_arrays())
+        require(not changed, f"rollout changed '{changed}' of the State it was given.")
+        require(
+            fast.signals.keys() == slow.signals.keys(), f"rollout gives {sorted(fast.signals)}."
+        )
+        words = probe.require_close(fast.signals, slow.signals, f"rollout of a {what} state")
+        require(bool(np.array_equal(fast.valid, slow.valid)), "rollout marks other rows valid.")
+        require(bool(np.allclose(fast.time, slow.time)), "rollout gives another time axis.")
+    return words
+
+
+def gradient_agrees_with_differences(probe: Probe) -> str:
+    """Exact derivatives by every start and parameter agree with central differences."""
+    _needs(probe, "gradient")
+    world, start = cast(GradientWorld, probe.world), probe.start
+    require(isinstance(start, Values), "A gradient world must start from named values.")
+    start = cast(Values, start)
+    wrt = (*world.spec.start.names, *world.parameters.names)
+    values = varied(world.parameters, probe.batch)
+    exact = world.gradient(start, probe.actions, values, wrt, seed=probe.seed)
+    numeric = jacobian(
+        world,
+        start,
+        probe.actions,
+        wrt=wrt,
+        parameters=values,
+        method="differences",
+        seed=probe.seed,
+    ).derivatives
+    worst = 0.0
+    for channel in world.spec.observations:
+        require(channel.name in exact, f"gradient lacks '{channel.name}'.")
+        mine, theirs = exact[channel.name], numeric[channel.name]
+        require(mine.shape == theirs.shape, f"'{channel.name}' has gradient {mine.shape}.")
+        error = np.abs(mine - theirs).max(axis=(0, 1, 2))
+        size = np.maximum(np.abs(theirs).max(axis=(0, 1, 2)), 1e-4)
+        column = int(np.argmax(error / size))
+        share = float((error / size)[column])
+        require(
+            share < _GRADIENT_TOLERANCE,
+            f"d '{channel.name}' / d '{wrt[column]}' is off by {share:.2g} of its size.",
+        )
+        worst = max(worst, share)
+    return f"{len(wrt)} names, within {worst:.1e}"
+
+
+def fit_returns_a_new_world(probe: Probe) -> str:
+    """``fit`` is reproducible, keeps the contract and leaves the old world as it was."""
+    _needs(probe, "fit")
+    world = cast(FitWorld, probe.world)
+    before = probe.history(probe.reset())
+    episodes = _episodes(probe)
+    first, second = world.fit(episodes, seed=0), world.fit(episodes, seed=0)
+    require(first is not world, "fit returned the same object.")
+    require(first.spec.agrees_with(world.spec), "fit changed the spec.")
+    require(
+        first.parameters.blocks == second.parameters.blocks, "fit is not reproducible by its seed."
+    )
+    runs = [replace(probe, world=w).history(first.reset(probe.start)) for w in (first, second)]
+    changed = changed_array(*runs)
+    require(not changed, f"Two equal fits predict another '{changed}'.")
+    changed = changed_array(before, probe.history(probe.reset()))
+    require(not changed, f"fit changed '{changed}' of the old world.")
+    return f"{len(first.parameters.blocks)} block(s)"
+
+
+def _episodes(probe: Probe) -> Sequence[Episode]:
+    """Episodes that the world itself produces under fresh actions."""
+    spec = probe.world.spec
+    actions = default_actions(spec, probe.batch, 8 * probe.ticks, probe.seed + 1)
+    signals = probe.history(probe.reset(), actions)
+    rows = actions.shape[1] + 1
+    time: Array = spec.period * np.arange(rows, dtype=np.float64)
+    ends = np.cumsum([c.size for c in spec.actions])
+    episodes: list[Episode] = []
+    for row in range(probe.batch):
+        seen = [
+            Channel(name=c.name, time=time, values=signals[c.name][row], unit=c.unit)
+            for c in spec.observations
+        ]
+        acted = [
+            Channel(
+                name=c.name,
+                time=time[:-1],
+                values=actions[row, :, end - c.size : end].reshape(rows - 1, *c.shape),
+                unit=c.unit,
+                role="action",
+            )
+            for c, end in zip(spec.actions, ends, strict=True)
+        ]
+        episodes.append(Episode(id=f"probe_{row}", channels=(*seen, *acted), source="learned"))
+    return episodes
+
+
+def render_gives_images(probe: Probe) -> str:
+    """Images are uint8 [B, H, W, 3] and repeatable; skipped without a camera or OpenGL."""
+    _needs(probe, "render")
+    world, camera = cast(RenderWorld, probe.world), _some_camera(probe)
+    state = probe.reset()
+    draw: Callable[[], np.ndarray] = lambda: world.render(state, camera)  # noqa: E731
+    try:
+        image = draw()
+    except Exception as error:
+        if re.search(r"GL\b|EGL|OSMesa|display|context", str(error), flags=re.IGNORECASE):
+            raise CheckSkipped(f"no OpenGL: {error}") from error
+        raise
+    require(
+        image.dtype == np.uint8 and image.ndim == 4 and image.shape[0] == probe.batch,
+        f"Images are {image.dtype} {image.shape}, not uint8 [{probe.batch}, H, W, 3].",
+    )
+    require(image.shape[3] == 3, f"Images have {image.shape[3]} colour channels.")
+    require(bool(np.array_equal(image, draw())), "The same state gives another image.")
+    return f"{image.shape[2]} x {image.shape[1]} px"
+
+
+def _some_camera(probe: Probe) -> Camera | str:
+    scene = probe.world.scene
+    if scene.cameras:
+        return scene.cameras[0]
+    named = re.search(r"<camera\b[^>]*\bname=\"([^\"]+)\"", scene.mjcf)
+    if named is None:
+        raise CheckSkipped("the scene has no named camera")
+    return named.group(1)
