@@ -1,1 +1,18 @@
 """Small scenes, worlds and recordings to try things on."""
+
+from sameworld.zoo.cart import AnalyticCart
+from sameworld.zoo.learned import RegressionWorld, learned_cart
+from sameworld.zoo.pendulum import AnalyticPendulum
+from sameworld.zoo.recordings import cube_tosses, read_cube_tosses
+from sameworld.zoo.scenes import scene, scene_names
+
+__all__ = [
+    "AnalyticCart",
+    "AnalyticPendulum",
+    "RegressionWorld",
+    "cube_tosses",
+    "learned_cart",
+    "read_cube_tosses",
+    "scene",
+    "scene_names",
+]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
-from typing import Any, cast
 
 import numpy as np
 
@@ -84,8 +83,7 @@ def global_randomness_is_untouched(probe: Probe) -> str:
 
 
 def _global_generators() -> tuple[object, ...]:
-    mersenne = cast("dict[str, Any]", np.random.get_state(legacy=False))  # noqa: NPY002
-    words = mersenne["state"]
+    words = np.random.get_state(legacy=False)["state"]  # noqa: NPY002
     return words["key"].tobytes(), words["pos"], random.getstate()
 
 
