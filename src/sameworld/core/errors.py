@@ -13,6 +13,7 @@ __all__ = [
     "MissingExtraError",
     "RolloutError",
     "SameworldError",
+    "SameworldWarning",
     "SceneError",
     "SpecError",
     "StoreError",
@@ -23,6 +24,10 @@ __all__ = [
 
 class SameworldError(Exception):
     """Base of every error raised on purpose by this package."""
+
+
+class SameworldWarning(UserWarning):
+    """Something was asked for that has no effect, or looks like a mistake, but is allowed."""
 
 
 class AddressError(SameworldError):

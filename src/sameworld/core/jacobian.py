@@ -88,7 +88,8 @@ def jacobian(
     _check_names(world, wrt)
     batch = max(start.batch, len(actions), 1 if parameters is None else parameters.batch)
     point = start.broadcast(batch)
-    values = world.parameters.mean.broadcast(batch)
+    moved = [name for name in wrt if name in world.parameters.names]
+    values = world.parameters.mean.select(moved).broadcast(batch)
     values = values if parameters is None else values.updated(parameters)
     if declared and method != "differences":
         base = rollout(world, point, actions, parameters=values, seed=seed)

@@ -42,8 +42,14 @@ class StartEstimate:
 
 
 def session_values(world: World, episodes: Sequence[Episode], base: Values) -> Values:
-    """Parameter values per episode [E, P]: ``base`` with each episode's session means on top."""
-    merged = world.parameters.mean.updated(base).broadcast(len(episodes))
+    """Values per episode: ``base`` with each episode's session means on top, nothing else."""
+    known = world.parameters.names
+    named = {p.name for e in episodes for p in e.session.parameters if p.name in known}
+    ordered = tuple(name for name in known if name in named)
+    mean = Values(
+        names=ordered, array=np.array([[world.parameters[name].value for name in ordered]])
+    )
+    merged = mean.updated(base).broadcast(len(episodes))
     array = merged.array.copy()
     for row, episode in enumerate(episodes):
         for parameter in episode.session.parameters:

@@ -1,1 +1,27 @@
 """Trajectories in, narrower belief out."""
+
+from sameworld.stages.identify.config import IdentifyConfig
+from sameworld.stages.identify.export import posterior_table
+from sameworld.stages.identify.identify import identify
+from sameworld.stages.identify.result import (
+    Combination,
+    DelayAudit,
+    HoldoutScore,
+    IdentifyResult,
+    ParameterVerdict,
+    ResidualSummary,
+    SearchStart,
+)
+
+__all__ = [
+    "Combination",
+    "DelayAudit",
+    "HoldoutScore",
+    "IdentifyConfig",
+    "IdentifyResult",
+    "ParameterVerdict",
+    "ResidualSummary",
+    "SearchStart",
+    "identify",
+    "posterior_table",
+]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -237,8 +238,8 @@ def _plain(value: Any) -> Any:
         return [_plain(v) for v in value]  # type: ignore[reportUnknownVariableType]
     if isinstance(value, (bool, int, str)) or value is None:
         return value
-    if isinstance(value, (float, np.floating)):
-        return float(value) if np.isfinite(value) else None
+    if isinstance(value, float):  # numpy's float64 is one
+        return float(value) if math.isfinite(value) else None
     if hasattr(value, "__dataclass_fields__"):
         return {name: _plain(getattr(value, name)) for name in value.__dataclass_fields__}
     raise TypeError(f"cannot serialise {type(value).__name__}")

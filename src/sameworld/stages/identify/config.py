@@ -1,0 +1,79 @@
+"""Options of ``identify``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from sameworld.core.errors import FitError
+
+__all__ = ["IdentifyConfig", "Search", "Weighting"]
+
+Weighting = Literal["noise", "channel", "horizon"]
+Search = Literal["sobol", "cma", "none"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdentifyConfig:
+    """Options of ``identify``.
+
+    Attributes:
+        free: Patterns of the parameter addresses to fit, e.g. ``joint:*.damping``. May be empty
+            for worlds that train their own blocks.
+        warmup: Rows of each channel from which starts are found wherever a prediction is scored.
+        window: Length of the shooting windows [s]; 0 chooses it from how fast start errors grow;
+            ``inf`` takes whole episodes.
+        most_windows: Most windows cut from one episode.
+        weighting: Standard deviation that residuals are divided by: measurement ``noise``; the
+            residual scale of each ``channel``; or that scale as a function of the time since the
+            window began (``horizon``), which also says how far the model may be trusted.
+        huber: Residuals beyond this many standard deviations count linearly; 0 switches it off.
+        rounds: Rounds of re-estimating residual scales and robust weights.
+        search: How other starts of the search are proposed.
+        starts: Starts screened besides the given values.
+        polished: How many of the best screened starts are optimised.
+        evaluations: Most function evaluations per optimisation.
+        tolerance: Relative cost change at which an optimisation stops.
+        difference: Central-difference step in the optimiser's coordinates (relative for log
+            parameters). Contact makes trajectories rough: too small a step sees only noise.
+        prior: Whether finite standard deviations of the free parameters act as a Gaussian prior.
+        determined: Largest posterior standard deviation, in the optimiser's coordinates, at which
+            a parameter counts as determined.
+        holdout: Share of episodes kept out for the gate; 0 switches it off.
+        bootstrap: Draws of the block bootstrap used below eight episodes.
+        seed: Seed of everything random.
+    """
+
+    free: tuple[str, ...] = ()
+    warmup: int = 5
+    window: float = 0.0
+    most_windows: int = 8
+    weighting: Weighting = "horizon"
+    huber: float = 3.0
+    rounds: int = 3
+    search: Search = "sobol"
+    starts: int = 16
+    polished: int = 2
+    evaluations: int = 40
+    tolerance: float = 1e-6
+    difference: float = 1e-3
+    prior: bool = True
+    determined: float = 0.3
+    holdout: float = 0.2
+    bootstrap: int = 500
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "free", tuple(self.free))
+        if self.weighting not in get_args(Weighting) or self.search not in get_args(Search):
+            raise FitError(
+                f"weighting '{self.weighting}' must be one of {get_args(Weighting)} and search "
+                f"'{self.search}' one of {get_args(Search)}."
+            )
+        for name, low in {"warmup": 2, "rounds": 1, "polished": 1, "evaluations": 1}.items():
+            if getattr(self, name) < low:
+                raise FitError(f"{name} = {getattr(self, name)} must be at least {low}.")
+        if not 0 <= self.holdout < 1:
+            raise FitError(f"holdout = {self.holdout} must be a share in [0, 1).")
+        if self.difference <= 0 or self.tolerance <= 0 or self.window < 0 or self.huber < 0:
+            raise FitError("difference and tolerance must be positive, window and huber >= 0.")

@@ -1,0 +1,317 @@
+"""``identify``: the one call that fits any kind of world to recordings."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import cast
+
+import numpy as np
+
+from sameworld.core.arrays import Array
+from sameworld.core.belief import Belief
+from sameworld.core.checkpoint import Checkpoint
+from sameworld.core.episode import Episode
+from sameworld.core.errors import FitError
+from sameworld.core.predict import predict_all
+from sameworld.core.prediction import Prediction
+from sameworld.core.progress import Progress, ProgressCallback, silent
+from sameworld.core.signals import check_episode
+from sameworld.core.world import FitWorld, World
+from sameworld.maths.projection import solve_columns
+from sameworld.stages.identify.advice import advise
+from sameworld.stages.identify.audit import delay_audit, residual_summaries
+from sameworld.stages.identify.config import IdentifyConfig
+from sameworld.stages.identify.covariance import Spread, influence, spread
+from sameworld.stages.identify.fit import Fitted, fit_parameters
+from sameworld.stages.identify.holdout import learn_discrepancy, score_holdout, split
+from sameworld.stages.identify.result import HoldoutScore, IdentifyResult
+from sameworld.stages.identify.verdicts import Judged, judge_all
+
+__all__ = ["identify"]
+
+_FOLDS = 5
+
+
+def identify(
+    world: World,
+    episodes: Sequence[Episode],
+    *,
+    config: IdentifyConfig,
+    progress: ProgressCallback | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> tuple[World, tuple[Episode, ...], IdentifyResult]:
+    """Fit a world to recorded episodes and say what the recordings could tell.
+
+    Named parameters are fitted by noise-weighted least squares with every start state unknown;
+    a world that declares ``fit`` and is given no free parameters trains its own blocks. Splits,
+    warm-up, gate, scores and prediction intervals are the same for both.
+
+    Args:
+        world: Any world.
+        episodes: Recordings; some are held out for the gate (``config.holdout``) and join the
+            final fit once it has passed.
+        config: Options.
+        progress: Receives progress.
+        checkpoint: Where finished phases are kept, so that a killed run resumes.
+
+    Returns:
+        The world with its new belief (the given values are kept if the gate fails), the episodes
+        with their start beliefs, and the result.
+
+    Raises:
+        FitError: Nothing to fit, or too little data.
+        EpisodeError: An episode does not fit the world.
+        AddressError: A pattern in ``config.free`` matches nothing.
+    """
+    began = time.process_time()
+    report = progress or silent
+    if not episodes:
+        raise FitError("No episodes to fit. Record at least one.")
+    twice = {e.id for e in episodes if sum(o.id == e.id for o in episodes) > 1}
+    if twice:
+        raise FitError(f"Episode ids must be unique; these repeat: {sorted(twice)}.")
+    for episode in episodes:
+        check_episode(world.spec, episode)
+    if not config.free:
+        if "fit" not in world.spec.capabilities:
+            raise FitError(
+                "config.free is empty and this world trains nothing by itself. Name parameters, "
+                f"for example free={world.parameters.names[:2]}."
+            )
+        return _identify_blocks(cast(FitWorld, world), episodes, config, report, began)
+    if world.spec.starts_from != "start":
+        raise FitError(
+            "Named parameters are fitted by least squares over named starts, and this world "
+            "starts from a context. Leave config.free empty to train its blocks."
+        )
+    return _identify_parameters(world, episodes, config, report, checkpoint, began)
+
+
+# ---- named parameters ----------------------------------------------------------------------
+
+
+def _identify_parameters(
+    world: World,
+    episodes: Sequence[Episode],
+    config: IdentifyConfig,
+    report: ProgressCallback,
+    checkpoint: Checkpoint | None,
+    began: float,
+) -> tuple[World, tuple[Episode, ...], IdentifyResult]:
+    kept, held = split(len(episodes), config.holdout, config.seed)
+    score: HoldoutScore | None = None
+    given: Array | None = None
+    trial: Fitted | None = None
+    if held:
+        chosen = [episodes[i] for i in kept]
+        trial = fit_parameters(
+            world, chosen, config, report=report, checkpoint=checkpoint, label="fit"
+        )
+        given = trial.optimum.u
+        score = _score(world, _moved(world, trial, given), [episodes[i] for i in held], config)
+    final = fit_parameters(
+        world,
+        episodes,
+        config,
+        report=report,
+        checkpoint=checkpoint,
+        label="refit" if held else "fit",
+        given=given,
+    )
+    report(Progress(stage="judging", done=0, total=1, message=""))
+    found = spread(final.problem, final.linear, bootstrap=config.bootstrap, seed=config.seed)
+    judged = judge_all(
+        final.problem,
+        final.linear,
+        found,
+        before=np.array([world.parameters[n].value for n in final.problem.names]),
+        determined=config.determined,
+    )
+    posterior = _posterior(final, found)
+    predictions = _cross_fitted(world, final, episodes, config)
+    posterior = replace(posterior, discrepancy=learn_discrepancy(world.spec, episodes, predictions))
+    result = _result(final, trial, found, judged, posterior, score, config, began, episodes)
+    accepted = score is None or score.passed
+    belief = world.parameters.updated(posterior) if accepted else world.parameters
+    placed = tuple(_with_start(e, final, i) for i, e in enumerate(episodes))
+    return world.with_belief(belief), placed, result
+
+
+def _moved(world: World, fitted: Fitted, u: Array) -> World:
+    """The world with free parameters at coordinates ``u``."""
+    values = fitted.problem.transform.backward(u)
+    named = {n: float(v) for n, v in zip(fitted.problem.names, values, strict=True)}
+    return world.with_belief(world.parameters.with_values(named))
+
+
+def _score(
+    before: World, after: World, held: Sequence[Episode], config: IdentifyConfig
+) -> HoldoutScore:
+    old = predict_all(before, held, config.warmup, seed=config.seed)
+    new = predict_all(after, held, config.warmup, seed=config.seed)
+    return score_holdout(old, new, seed=config.seed)
+
+
+def _cross_fitted(
+    world: World, fitted: Fitted, episodes: Sequence[Episode], config: IdentifyConfig
+) -> list[Prediction]:
+    """Predict every episode by parameters that had not seen it.
+
+    Leaving a fold out moves the estimate by one Gauss-Newton step, whose pieces are at hand: no
+    fit is repeated.
+    """
+    scores, pieces, prior = influence(fitted.problem, fitted.linear)
+    total = pieces.sum(axis=0) + prior
+    low, high = fitted.problem.transform.bounds
+    folds = np.random.default_rng(config.seed).permutation(len(episodes)) % _FOLDS
+    found: dict[int, Prediction] = {}
+    for fold in range(_FOLDS):
+        members = np.flatnonzero(folds == fold).tolist()
+        if not members:
+            continue
+        rest = total - pieces[members].sum(axis=0)
+        step = solve_columns(rest, scores[members].sum(axis=0))
+        u = np.clip(fitted.optimum.u + step, low, high)
+        chosen = [episodes[i] for i in members]
+        predicted = predict_all(_moved(world, fitted, u), chosen, config.warmup, seed=config.seed)
+        found.update(zip(members, predicted, strict=True))
+    return [found[i] for i in range(len(episodes))]
+
+
+def _posterior(fitted: Fitted, found: Spread) -> Belief:
+    transform, u = fitted.problem.transform, fitted.optimum.u
+    slope = transform.derivative(u)
+    finite = np.isfinite(np.diag(found.covariance))
+    covariance = np.where(np.isfinite(found.covariance), found.covariance, 0.0)
+    covariance = covariance * np.outer(slope, slope)
+    covariance[~finite, ~finite] = np.inf
+    return Belief.gaussian(
+        transform.parameters, transform.backward(u), covariance, source="identified"
+    )
+
+
+def _with_start(episode: Episode, fitted: Fitted, index: int) -> Episode:
+    """The episode with the posterior of its start, given the parameters."""
+    windows = fitted.problem.windows
+    w = next((k for k, x in enumerate(windows) if x.episode == index and x.first), None)
+    if w is None:
+        return episode
+    spec, names = fitted.problem.world.spec.start, fitted.problem.start_names
+    block = fitted.linear.blocks[w]
+    rows = max(len(block.residual) - block.start.shape[1], 1)
+    variance = float(block.residual @ block.residual) / rows
+    covariance = np.linalg.pinv(block.start.T @ block.start, hermitian=True) * variance
+    mean = fitted.optimum.starts[w][[spec.index(n) for n in names]]
+    start = Belief.gaussian(spec.marginal(names).parameters, mean, covariance, source="identified")
+    return replace(episode, start=start)
+
+
+def _result(
+    final: Fitted,
+    trial: Fitted | None,
+    found: Spread,
+    judged: Judged,
+    posterior: Belief,
+    score: HoldoutScore | None,
+    config: IdentifyConfig,
+    began: float,
+    episodes: Sequence[Episode],
+) -> IdentifyResult:
+    slope = final.problem.transform.derivative(final.optimum.u)
+    delays = delay_audit(final.problem, final.linear)
+    relative = np.sqrt(np.maximum(np.diag(found.covariance), 0)).tolist()
+    ratios = [v.misfit for v in judged.verdicts if np.isfinite(v.misfit)]
+    return IdentifyResult(
+        posterior=posterior,
+        naive_covariance=found.naive * np.outer(slope, slope),
+        covariance_kind=found.kind,
+        misfit_factor=float(np.sqrt(np.mean(np.square(ratios)))) if ratios else float("nan"),
+        verdicts=judged.verdicts,
+        combinations=judged.combinations,
+        holdout=score,
+        residuals=residual_summaries(final.problem, final.before, final.linear),
+        delays=delays,
+        advice=advise(
+            judged.verdicts,
+            delays,
+            episodes=len(episodes),
+            determined=config.determined,
+            relative=relative,
+        ),
+        searches=(trial or final).searches,
+        cost=final.optimum.cost,
+        history=(trial or final).optimum.history,
+        episodes=tuple(e.id for e in episodes),
+        windows=len(final.problem.windows),
+        rollouts=final.simulations + (0 if trial is None else trial.simulations),
+        cpu_seconds=time.process_time() - began,
+        seed=config.seed,
+    )
+
+
+# ---- blocks --------------------------------------------------------------------------------
+
+
+def _identify_blocks(
+    world: FitWorld,
+    episodes: Sequence[Episode],
+    config: IdentifyConfig,
+    report: ProgressCallback,
+    began: float,
+) -> tuple[World, tuple[Episode, ...], IdentifyResult]:
+    """Train a world's own blocks, with the same split, gate and intervals."""
+    kept, held = split(len(episodes), config.holdout, config.seed)
+    score: HoldoutScore | None = None
+    if held:
+        report(Progress(stage="training", done=0, total=2 + _FOLDS, message="gate"))
+        trial = world.fit([episodes[i] for i in kept], seed=config.seed)
+        score = _score(world, trial, [episodes[i] for i in held], config)
+    report(Progress(stage="training", done=1, total=2 + _FOLDS, message="all episodes"))
+    trained = world.fit(episodes, seed=config.seed)
+    predictions = _refitted(world, episodes, config, report)
+    discrepancy = learn_discrepancy(world.spec, episodes, predictions)
+    belief = replace(trained.parameters, discrepancy=discrepancy)
+    accepted = score is None or score.passed
+    result = IdentifyResult(
+        posterior=belief,
+        naive_covariance=np.zeros((0, 0)),
+        covariance_kind="blocks",
+        misfit_factor=float("nan"),
+        verdicts=(),
+        combinations=(),
+        holdout=score,
+        residuals=(),
+        delays=(),
+        advice=("Weights have no intervals of their own; trust the held-out errors.",),
+        searches=(),
+        cost=float("nan"),
+        history=(),
+        episodes=tuple(e.id for e in episodes),
+        windows=len(episodes),
+        rollouts=0,
+        cpu_seconds=time.process_time() - began,
+        seed=config.seed,
+        blocks_only=True,
+    )
+    return (trained.with_belief(belief) if accepted else world), tuple(episodes), result
+
+
+def _refitted(
+    world: FitWorld, episodes: Sequence[Episode], config: IdentifyConfig, report: ProgressCallback
+) -> list[Prediction]:
+    """Predict every episode by weights trained without its fold."""
+    folds = np.random.default_rng(config.seed).permutation(len(episodes)) % min(
+        _FOLDS, len(episodes)
+    )
+    found: dict[int, Prediction] = {}
+    for fold in np.unique(folds).tolist():
+        report(Progress(stage="training", done=2 + fold, total=2 + _FOLDS, message="fold"))
+        members = np.flatnonzero(folds == fold).tolist()
+        rest = [e for i, e in enumerate(episodes) if i not in members] or list(episodes)
+        trained = world.fit(rest, seed=config.seed)
+        chosen = [episodes[i] for i in members]
+        predicted = predict_all(trained, chosen, config.warmup, seed=config.seed)
+        found.update(zip(members, predicted, strict=True))
+    return [found[i] for i in range(len(episodes))]

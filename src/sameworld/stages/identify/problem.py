@@ -1,0 +1,240 @@
+"""The least-squares problem: shooting windows, residuals, arrowhead Jacobian."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sameworld.core.arrays import Array
+from sameworld.core.episode import Episode
+from sameworld.core.jacobian import default_step, jacobian
+from sameworld.core.residuals import Comparison, compare
+from sameworld.core.rollout import rollout
+from sameworld.core.signals import held_actions, ticks_for
+from sameworld.core.starts import estimate_starts
+from sameworld.core.values import Values
+from sameworld.core.world import World
+from sameworld.maths.transforms import Transform
+from sameworld.stages.identify.scales import Scales
+
+__all__ = ["Block", "Problem", "Window", "held_for"]
+
+_CHUNK_BYTES = 3e8
+_FAILED = 1e3
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Window:
+    """A piece of an episode that is simulated from a start of its own.
+
+    Attributes:
+        episode: Index of the episode it was cut from.
+        piece: The piece.
+        first: Whether it begins where the episode begins.
+    """
+
+    episode: int
+    piece: Episode
+    first: bool
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Block:
+    """Weighted residuals of one window.
+
+    Attributes:
+        residual: Residuals [R].
+        theta: Derivative with respect to the parameters' coordinates [R, P]; P may be 0.
+        start: Derivative with respect to the window's start [R, S]; S may be 0.
+        time: Time since the window began per residual [R] s (-1 for prior rows).
+        parts: The unweighted comparisons behind it.
+        failed: Whether the simulation of the window failed.
+    """
+
+    residual: Array
+    theta: Array
+    start: Array
+    time: Array
+    parts: tuple[Comparison, ...]
+    failed: bool
+
+    @property
+    def cost(self) -> float:
+        """Half the sum of squares."""
+        return 0.5 * float(self.residual @ self.residual)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Problem:
+    """Windows of episodes, a world, and the coordinates of what is unknown.
+
+    Attributes:
+        world: The world.
+        windows: Shooting windows W.
+        transform: Coordinates of the free parameters [P].
+        start_names: Names of the free start components [S].
+        base: Values of all parameters per window [W, all] (sessions included).
+        actions: Held actions per window [W, T, A].
+        scales: Residual scales and robust weights.
+        difference: Difference step in coordinates.
+        prior_std: Prior spread of the coordinates [P], infinite where there is none.
+        prior_mean: Prior mean of the coordinates [P].
+        seed: Seed of stochastic worlds.
+    """
+
+    world: World
+    windows: tuple[Window, ...]
+    transform: Transform
+    start_names: tuple[str, ...]
+    base: Values
+    actions: Array
+    scales: Scales
+    difference: float
+    prior_std: Array
+    prior_mean: Array
+    seed: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Free parameter names."""
+        return tuple(p.name for p in self.transform.parameters)
+
+    @property
+    def clusters(self) -> list[list[int]]:
+        """Window indices of each episode, in episode order."""
+        groups: dict[int, list[int]] = {}
+        for index, window in enumerate(self.windows):
+            groups.setdefault(window.episode, []).append(index)
+        return [groups[e] for e in sorted(groups)]
+
+    def with_scales(self, scales: Scales) -> Problem:
+        """Same problem, other weights."""
+        return replace(self, scales=scales)
+
+    def values(self, u: Array) -> Values:
+        """Parameter values per window at coordinates ``u`` [P] or [W, P]."""
+        free = Values(names=self.names, array=np.atleast_2d(self.transform.backward(u)))
+        return self.base.updated(free)
+
+    def warm_starts(self, u: Array, warmup: int) -> Array:
+        """Starts of all windows from their first rows, at coordinates ``u``, shape [W, S_all]."""
+        found = estimate_starts(
+            self.world,
+            [w.piece for w in self.windows],
+            warmup=warmup,
+            parameters=self.values(u),
+            noise=self.scales.noise,
+            seed=self.seed,
+        )
+        return found.values.array
+
+    def simulate(self, u: Array, starts: Array) -> list[Block]:
+        """Residuals of every window at coordinates ``u`` [P] and starts [W, S_all]."""
+        result = rollout(
+            self.world,
+            Values(names=self.world.spec.start.names, array=starts),
+            self.actions,
+            parameters=self.values(u),
+            seed=self.seed,
+        )
+        return [
+            self._block(w, {n: v[w] for n, v in result.signals.items()}, None, starts[w])
+            for w in range(len(self.windows))
+        ]
+
+    def cost(self, u: Array, starts: Array) -> float:
+        """Half the sum of squared residuals."""
+        return sum(block.cost for block in self.simulate(u, starts))
+
+    def linearise(self, u: Array, starts: Array) -> list[Block]:
+        """Residuals and derivatives of every window, chunked to bound memory."""
+        wrt = (*self.names, *self.start_names)
+        steps = self._steps(u)
+        slopes = self.transform.derivative(u)
+        values = self.values(u)
+        blocks: list[Block] = []
+        for chunk in self._chunks(len(wrt)):
+            found = jacobian(
+                self.world,
+                Values(names=self.world.spec.start.names, array=starts[chunk]),
+                self.actions[chunk],
+                wrt=wrt,
+                parameters=values.rows(chunk),
+                steps=steps,
+                seed=self.seed,
+            )
+            for row, w in enumerate(range(len(self.windows))[chunk]):
+                signals = {n: v[row] for n, v in found.rollout.signals.items()}
+                slope = {n: v[row] for n, v in found.derivatives.items()}
+                block = self._block(w, signals, slope, starts[w])
+                blocks.append(replace(block, theta=block.theta * slopes))
+        return blocks
+
+    def _steps(self, u: Array) -> dict[str, float]:
+        """Difference steps in the parameters' own units."""
+        slopes = self.transform.derivative(u)
+        steps = {n: self.difference * float(s) for n, s in zip(self.names, slopes, strict=True)}
+        for name in self.start_names:
+            steps[name] = max(default_step(self.world.spec.start[name]), 1e-5)
+        return steps
+
+    def _chunks(self, inputs: int) -> list[slice]:
+        width = sum(c.size for c in self.world.spec.observations)
+        element = 8.0 * (1 + 2 * inputs) * (self.actions.shape[1] + 1) * max(width, 1) * 2
+        size = max(int(_CHUNK_BYTES / element), 1)
+        return [slice(at, at + size) for at in range(0, len(self.windows), size)]
+
+    def _block(
+        self, w: int, signals: Mapping[str, Array], slopes: Mapping[str, Array] | None, start: Array
+    ) -> Block:
+        window = self.windows[w]
+        parts = compare(self.world.spec, window.piece, signals, slopes)
+        weighted = [part.weighted(self.scales.at(w, part)) for part in parts]
+        residual = np.concatenate([r for r, _ in weighted])
+        jac = np.concatenate([j for _, j in weighted])
+        time = np.concatenate([np.repeat(p.time, p.error.shape[1]) for p in parts])
+        failed = not np.isfinite(residual).all()
+        residual = np.where(np.isfinite(residual), residual, _FAILED)
+        size = len(self.names) if slopes is not None else 0
+        theta, dstart = np.nan_to_num(jac[:, :size]), np.nan_to_num(jac[:, size:])
+        gap, gradient = self._start_prior(window, start)
+        if len(gap):
+            residual = np.concatenate([residual, gap])
+            theta = np.concatenate([theta, np.zeros((len(gap), theta.shape[1]))])
+            dstart = np.concatenate([dstart, gradient[:, : dstart.shape[1]]])
+            time = np.concatenate([time, np.full(len(gap), -1.0)])
+        return Block(
+            residual=residual,
+            theta=theta,
+            start=dstart,
+            time=time,
+            parts=tuple(parts),
+            failed=failed,
+        )
+
+    def _start_prior(self, window: Window, start: Array) -> tuple[Array, Array]:
+        """Prior rows of a window's start: its episode's opinion at the first, else the world's."""
+        spec = self.world.spec.start
+        gaps: list[float] = []
+        rows: list[int] = []
+        for column, name in enumerate(self.start_names):
+            source = window.piece.start if window.first else spec
+            if name not in source.names:
+                continue
+            opinion = source[name]
+            if np.isfinite(opinion.std) and opinion.std > 0:
+                gaps.append(float(start[spec.index(name)] - opinion.value) / opinion.std)
+                rows.append(column)
+        gradient = np.zeros((len(rows), len(self.start_names)))
+        for row, column in enumerate(rows):
+            source = window.piece.start if window.first else spec
+            gradient[row, column] = 1 / source[self.start_names[column]].std
+        return np.array(gaps), gradient
+
+
+def held_for(world: World, pieces: Sequence[Episode]) -> Array:
+    """Actions of all pieces on a common number of ticks [W, T, A]."""
+    ticks = ticks_for(world.spec, max(p.end - p.begin for p in pieces))
+    return np.stack([held_actions(world.spec, p, p.begin, ticks) for p in pieces])

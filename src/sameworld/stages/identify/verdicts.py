@@ -1,0 +1,220 @@
+"""What may be said about each parameter, and which combinations are known when parts are not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from sameworld.core.arrays import Array
+from sameworld.core.parameters import Parameter
+from sameworld.stages.identify.covariance import Spread
+from sameworld.stages.identify.eliminate import Linear
+from sameworld.stages.identify.problem import Problem
+from sameworld.stages.identify.result import Combination, ParameterVerdict, Verdict
+
+__all__ = ["Judged", "judge", "judge_all"]
+
+_PARTNER = 0.5
+_CONFOUNDED = 1e-3
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Judged:
+    """Verdicts and combinations of one fit."""
+
+    verdicts: tuple[ParameterVerdict, ...]
+    combinations: tuple[Combination, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Evidence:
+    """Numbers behind one verdict, in the optimiser's coordinates."""
+
+    std: float
+    naive: float
+    conditional: float
+    raw: float
+    projected: float
+    at_bound: bool
+
+
+def judge_all(
+    problem: Problem, linear: Linear, found: Spread, *, before: Array, determined: float
+) -> Judged:
+    """Judge every free parameter at the optimum.
+
+    Args:
+        problem: The problem.
+        linear: Its linearisation at the optimum.
+        found: Covariances there.
+        before: Parameter values before the fit [P], in their units.
+        determined: Largest standard deviation in coordinates that counts as determined.
+    """
+    evidence = _evidence(problem, linear, found)
+    correlation = _correlation(found.covariance)
+    verdicts = tuple(
+        _row(problem, linear.u, found, evidence, correlation, i, float(before[i]), determined)
+        for i in range(len(problem.names))
+    )
+    loose = [i for i, v in enumerate(verdicts) if v.verdict == "only in combination"]
+    return Judged(
+        verdicts=verdicts, combinations=_combinations(problem, linear, found, loose, determined)
+    )
+
+
+def judge(evidence: _Evidence, determined: float) -> Verdict:
+    """One verdict from its evidence."""
+    if evidence.raw == 0:
+        return "zero gradient"
+    if evidence.at_bound:
+        return "at bound"
+    if not np.isfinite(evidence.std):
+        return "no interval"
+    if evidence.std <= determined:
+        return "determined"
+    return "only in combination" if evidence.conditional <= determined else "not excited"
+
+
+def _evidence(problem: Problem, linear: Linear, found: Spread) -> list[_Evidence]:
+    raw = np.sqrt(sum(np.sum(b.theta**2, axis=0) for b in linear.blocks))
+    projected = np.sqrt(sum(np.sum(p**2, axis=0) for p in linear.projected))
+    std = np.sqrt(np.maximum(np.diag(found.covariance), 0))
+    naive = np.sqrt(np.maximum(np.diag(found.naive), 0))
+    finite = np.isfinite(std) & np.isfinite(naive) & (naive > 0)
+    misfit = float(np.median(std[finite] / naive[finite])) if finite.any() else 1.0
+    unit = _unit(found)
+    low, high = problem.transform.bounds
+    width = np.where(np.isfinite(high - low), high - low, np.inf)
+    near = np.minimum(linear.u - low, high - linear.u) <= np.where(
+        np.isfinite(width), 1e-3 * width, -1.0
+    )
+    conditional = np.where(
+        projected > 0, misfit * unit / np.where(projected > 0, projected, 1), np.inf
+    )
+    return [
+        _Evidence(
+            std=float(std[i]),
+            naive=float(naive[i]),
+            conditional=float(conditional[i]),
+            raw=float(raw[i]),
+            projected=float(projected[i]),
+            at_bound=bool(near[i]),
+        )
+        for i in range(len(std))
+    ]
+
+
+def _unit(found: Spread) -> float:
+    """Residual standard deviation behind the naive covariance."""
+    ratio = np.diag(found.naive) * 1.0
+    inverse = np.diag(np.linalg.pinv(found.information, hermitian=True))
+    fine = np.isfinite(ratio) & (inverse > 0)
+    return float(np.sqrt(np.median(ratio[fine] / inverse[fine]))) if fine.any() else 1.0
+
+
+def _correlation(covariance: Array) -> Array:
+    std = np.sqrt(np.maximum(np.diag(covariance), 0))
+    safe = np.where(np.isfinite(std) & (std > 0), std, 1.0)
+    matrix = np.where(np.isfinite(covariance), covariance, 0.0) / np.outer(safe, safe)
+    return np.clip(matrix, -1, 1)
+
+
+def _row(
+    problem: Problem,
+    u: Array,
+    found: Spread,
+    evidence: list[_Evidence],
+    correlation: Array,
+    i: int,
+    before: float,
+    determined: float,
+) -> ParameterVerdict:
+    facts, parameter = evidence[i], problem.transform.parameters[i]
+    verdict = judge(facts, determined)
+    order: list[int] = np.argsort(-np.abs(correlation[i])).tolist()
+    partners = {
+        problem.names[j]: float(correlation[i, j])
+        for j in order
+        if j != i and abs(correlation[i, j]) >= _PARTNER
+    }
+    value, low, high = _interval(problem, u, i, facts.std, found.freedom)
+    slope = float(problem.transform.derivative(u)[i])
+    return ParameterVerdict(
+        name=parameter.name,
+        unit=parameter.unit,
+        before=before,
+        value=value,
+        low=low,
+        high=high,
+        std=abs(slope) * facts.std,
+        naive_std=abs(slope) * facts.naive,
+        verdict=verdict,
+        detail=_detail(parameter, facts, verdict, partners, determined),
+        partners=partners,
+    )
+
+
+def _interval(
+    problem: Problem, u: Array, i: int, std: float, freedom: float
+) -> tuple[float, float, float]:
+    """Value and 90 % interval in the parameter's unit, computed in coordinates."""
+    factor = float(stats.t.ppf(0.95, freedom)) if np.isfinite(freedom) else 1.6448536
+    ends = np.stack([u, u, u])
+    if np.isfinite(std):
+        ends[1, i], ends[2, i] = u[i] - factor * std, u[i] + factor * std
+        value, low, high = problem.transform.backward(ends)[:, i]
+        return float(value), float(low), float(high)
+    parameter = problem.transform.parameters[i]
+    return float(problem.transform.backward(u)[i]), parameter.low, parameter.high
+
+
+def _detail(
+    parameter: Parameter,
+    facts: _Evidence,
+    verdict: Verdict,
+    partners: dict[str, float],
+    determined: float,
+) -> str:
+    relative = parameter.transform == "log"
+    spread = f"{100 * facts.std:.2g} %" if relative else f"{facts.std:.2g} prior widths"
+    if verdict == "determined":
+        return f"The recordings fix it to {spread} (1 sigma)."
+    if verdict == "zero gradient":
+        return "Changing it changes nothing that was measured."
+    if verdict == "at bound":
+        return f"The fit wants to leave [{parameter.low:.4g}, {parameter.high:.4g}]."
+    if verdict == "only in combination":
+        names = ", ".join(partners) or "several others at once"
+        return f"Known only together with {names}; alone it is loose by {spread}."
+    if facts.projected <= _CONFOUNDED * facts.raw:
+        return "Any change of it is absorbed by the unknown start states."
+    return f"The motion hardly depends on it: {spread} (1 sigma), asked for {determined:.2g}."
+
+
+def _combinations(
+    problem: Problem, linear: Linear, found: Spread, loose: list[int], determined: float
+) -> tuple[Combination, ...]:
+    """Determined directions among the loose parameters, by SVD of the projected Jacobian."""
+    if len(loose) < 2:
+        return ()
+    jacobian = linear.jacobian[:, loose]
+    _, _, directions = np.linalg.svd(jacobian, full_matrices=False)
+    block = found.covariance[np.ix_(loose, loose)]
+    kept: list[Combination] = []
+    for direction in directions:
+        weights = direction / direction[np.argmax(np.abs(direction))]
+        std = float(np.sqrt(max(weights @ block @ weights, 0.0)))
+        if np.sum(np.abs(weights) > 0.1) < 2 or not std <= determined:
+            continue
+        named = {problem.names[loose[k]]: float(w) for k, w in enumerate(weights) if abs(w) > 0.05}
+        kept.append(Combination(weights=named, std=std, text=_text(problem, named)))
+    return tuple(kept)
+
+
+def _text(problem: Problem, weights: dict[str, float]) -> str:
+    kinds = {p.name: p.transform for p in problem.transform.parameters}
+    if all(kinds[name] == "log" for name in weights):
+        return " x ".join(f"{name}^{weight:.2g}" for name, weight in weights.items())
+    return " + ".join(f"{weight:.2g} {name}" for name, weight in weights.items())
