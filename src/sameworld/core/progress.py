@@ -32,7 +32,3 @@ Report: TypeAlias = Callable[[Progress], None]
 
 def silent(progress: Progress) -> None:
     """Ignore progress."""
-
-
-def silent(_: Progress) -> None:
-    """Take a report and tell nobody."""

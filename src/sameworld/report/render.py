@@ -133,5 +133,5 @@ def _film(label: str, images: NDArray[np.uint8], time: NDArray[np.float64]) -> l
 def _png(image: NDArray[np.uint8]) -> str:
     """An image [H, W, 3] as a PNG data address."""
     buffer = io.BytesIO()
-    imsave(buffer, np.ascontiguousarray(image), format="png", metadata={"Software": None})
+    imsave(buffer, np.ascontiguousarray(image), format="png")
     return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")

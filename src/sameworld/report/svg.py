@@ -60,7 +60,7 @@ def drawing() -> Iterator[None]:
     """The house style, for everything drawn and saved inside."""
     with mpl.rc_context():
         mpl.rcdefaults()
-        mpl.rcParams.update(_STYLE)
+        mpl.rcParams.update(_STYLE)  # type: ignore[arg-type]
         yield
 
 

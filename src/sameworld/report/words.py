@@ -72,8 +72,7 @@ def headline(score: HoldoutScore | None) -> str:
     """The one number: how much the error on recordings never seen has changed."""
     if score is None:
         return "not tested"
-    low, high = sorted((score.gain_low, score.gain_high))
-    if score.gain < 0 and high < 0:
+    if score.gain < 0 and max(score.gain_low, score.gain_high) < 0:
         return f"{percent(-score.gain)} larger"
     return f"{percent(score.gain)} smaller" if score.gain >= 0 else "not smaller"
 
