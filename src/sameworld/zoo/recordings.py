@@ -12,8 +12,10 @@ import zipfile
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
+from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
 from sameworld.core.arrays import Array
@@ -75,7 +77,7 @@ def _read_arrays(path: Path) -> tuple[NDArray[np.float32], list[int]]:
     if not path.is_file():
         raise StoreError(f"There is no '{path}'. Give the folder that holds 'tosses.npz'.")
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        with path.open("rb") as file, _opened(file) as arrays:
             missing = sorted({"state", "start"} - set(arrays.files))
             if missing:
                 raise StoreError(
@@ -86,6 +88,13 @@ def _read_arrays(path: Path) -> tuple[NDArray[np.float32], list[int]]:
         raise StoreError(f"'{path}' is not a readable npz file: {cause}.") from cause
     _check_arrays(path, state, start)
     return state, [int(row) for row in start]
+
+
+def _opened(file: BinaryIO) -> NpzFile:
+    arrays = np.load(file, allow_pickle=False)
+    if not isinstance(arrays, NpzFile):
+        raise ValueError("it holds a single array")
+    return arrays
 
 
 def _check_arrays(path: Path, state: NDArray[np.generic], start: NDArray[np.generic]) -> None:
