@@ -161,6 +161,8 @@ class ChannelReader:
         if name not in self._open:
             if not path.is_file():
                 raise StoreError(f"'{path}' is missing, although the index names it.")
+            if not path.resolve().is_relative_to(self.folder.resolve()):
+                raise StoreError(f"'{path}' is a link that leaves the store. Copy the file.")
             file = pq.ParquetFile(path)
             columns = tuple(file.schema_arrow.names)
             if columns != _COLUMNS:

@@ -15,7 +15,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from sameworld.core.errors import StoreError
+from sameworld.core.errors import SameworldWarning, StoreError
 from sameworld.store.files import (
     hash_file,
     npz_bytes,
@@ -34,7 +34,7 @@ _SCHEMA = 1
 _PACKAGES = ("sameworld", "numpy", "scipy", "mujoco", "pyarrow", "av", "jax", "equinox", "optax")
 
 
-class StoreWarning(UserWarning):
+class StoreWarning(SameworldWarning):
     """Something on the disk was ignored because it is incomplete or foreign."""
 
 
