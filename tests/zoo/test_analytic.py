@@ -55,7 +55,7 @@ def test_halving_the_step_divides_the_error_by_sixteen():
         return rollout(world, start, np.zeros((1, 25, 1))).signals["pivot.pos"]
 
     truth = path(64)
-    errors = [np.abs(path(n) - truth).max() for n in (2, 4)]
+    errors = [np.abs(path(n) - truth).max() for n in (4, 8)]
     assert errors[0] / errors[1] == pytest.approx(16, rel=0.25)
 
 
@@ -80,7 +80,7 @@ def test_gradient_agrees_with_central_differences(world):
     ]
     for name, exact in runs[0].items():
         size = np.abs(exact).max(axis=(0, 1, 2))
-        assert (np.abs(exact - runs[1][name]).max(axis=(0, 1, 2)) < 1e-5 * size).all()
+        assert (np.abs(exact - runs[1][name]).max(axis=(0, 1, 2)) <= 1e-5 * size).all()
 
 
 @pytest.mark.parametrize(("make", "joint"), [(AnalyticPendulum, "pivot"), (AnalyticCart, "rail")])

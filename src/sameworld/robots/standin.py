@@ -145,7 +145,7 @@ class StandIn:
             return np.array(values)
         if channel.manifold == "quaternion":
             return compose(values, quat_exp(spread * self._rng.standard_normal(3)))
-        return values + spread * self._rng.standard_normal(channel.shape)
+        return np.array(values + spread * self._rng.standard_normal(channel.shape))
 
 
 def _check(
