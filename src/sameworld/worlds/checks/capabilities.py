@@ -23,6 +23,7 @@ from sameworld.worlds.checks.probe import (
     changed_array,
     default_actions,
     require,
+    smooth_samples,
     varied,
 )
 
@@ -31,6 +32,7 @@ __all__ = [
     "gradient_agrees_with_differences",
     "render_gives_images",
     "rollout_equals_looping_step",
+    "trial_episodes",
 ]
 
 _GRADIENT_TOLERANCE = 1e-4
@@ -101,8 +103,8 @@ def fit_returns_a_new_world(probe: Probe) -> str:
     """``fit`` is reproducible, keeps the contract and leaves the old world as it was."""
     _needs(probe, "fit")
     world = cast(FitWorld, probe.world)
-    before = probe.history(probe.reset())
-    episodes = _episodes(probe)
+    before, blocks = probe.history(probe.reset()), world.parameters.blocks
+    episodes = trial_episodes(probe)
     first, second = world.fit(episodes, seed=0), world.fit(episodes, seed=0)
     require(first is not world, "fit returned the same object.")
     require(first.spec.agrees_with(world.spec), "fit changed the spec.")
@@ -112,17 +114,19 @@ def fit_returns_a_new_world(probe: Probe) -> str:
     runs = [replace(probe, world=w).history(first.reset(probe.start)) for w in (first, second)]
     changed = changed_array(*runs)
     require(not changed, f"Two equal fits predict another '{changed}'.")
+    require(world.parameters.blocks == blocks, "fit changed the blocks of the old world.")
     changed = changed_array(before, probe.history(probe.reset()))
     require(not changed, f"fit changed '{changed}' of the old world.")
     return f"{len(first.parameters.blocks)} block(s)"
 
 
-def _episodes(probe: Probe) -> Sequence[Episode]:
-    """Episodes that the world itself produces under fresh actions."""
+def trial_episodes(probe: Probe) -> Sequence[Episode]:
+    """Episodes of plausible, slowly changing signals under fresh actions; no physics behind."""
     spec = probe.world.spec
     actions = default_actions(spec, probe.batch, 8 * probe.ticks, probe.seed + 1)
-    signals = probe.history(probe.reset(), actions)
     rows = actions.shape[1] + 1
+    rng = np.random.default_rng([probe.seed, 3])
+    signals = {c.name: smooth_samples(c, probe.batch, rows, rng) for c in spec.observations}
     time: Array = spec.period * np.arange(rows, dtype=np.float64)
     ends = np.cumsum([c.size for c in spec.actions])
     episodes: list[Episode] = []

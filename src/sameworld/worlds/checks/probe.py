@@ -27,6 +27,8 @@ __all__ = [
     "default_start",
     "expect_spec_error",
     "require",
+    "saved_and_restored",
+    "smooth_samples",
     "start_rows",
     "varied",
 ]
@@ -173,7 +175,7 @@ def default_start(spec: Spec, batch: int, seed: int) -> Values | Context:
     if spec.starts_from == "context":
         return Context(
             observations={
-                c.name: _smooth_samples(c, batch, spec.context, rng) for c in spec.observations
+                c.name: smooth_samples(c, batch, spec.context, rng) for c in spec.observations
             },
             actions=default_actions(spec, batch, spec.context - 1, seed),
         )
@@ -189,7 +191,7 @@ def _near(
     return np.clip(value + spread * rng.standard_normal(batch), low, high)
 
 
-def _smooth_samples(channel: ChannelSpec, batch: int, rows: int, rng: np.random.Generator) -> Array:
+def smooth_samples(channel: ChannelSpec, batch: int, rows: int, rng: np.random.Generator) -> Array:
     """Samples that change little from row to row, inside the bounds, [B, K, ...]."""
     centre = np.clip(0.0, channel.low, channel.high)
     first = 0.2 * rng.standard_normal((batch, 1, *channel.shape))
