@@ -43,7 +43,7 @@ def truncated_normal(
         draws = np.concatenate([draws, fresh[np.all((fresh >= low) & (fresh <= high), axis=1)]])
     if len(draws) >= count:
         return draws[:count]
-    rest = _gibbs(mean, covariance, low, high, count - len(draws), rng)
+    rest = _gibbs(mean, root, low, high, count - len(draws), rng)
     return np.concatenate([draws, rest])
 
 
@@ -53,22 +53,32 @@ def _root(covariance: Array) -> Array:
 
 
 def _gibbs(
-    mean: Array, covariance: Array, low: Array, high: Array, count: int, rng: np.random.Generator
+    mean: Array, root: Array, low: Array, high: Array, count: int, rng: np.random.Generator
 ) -> Array:
-    """Systematic-scan Gibbs, ``count`` chains side by side."""
-    moving = np.flatnonzero(np.diag(covariance) > 0)
-    ridge = 1e-9 * np.diag(np.diag(covariance)[moving])
-    precision = np.linalg.inv(covariance[np.ix_(moving, moving)] + ridge)
+    """Systematic-scan Gibbs, ``count`` chains side by side.
+
+    The scan runs over independent standard normals ``z`` with ``x = mean + root z``, so strongly
+    correlated parameters move together and a singular covariance is no special case.
+    """
+    sizes = np.linalg.norm(root, axis=0)
+    directions = root[:, sizes > 1e-9 * sizes.max(initial=0.0)]
     x = np.repeat(mean[None], count, axis=0)
+    z = np.zeros((count, directions.shape[1]))
     for _ in range(_SWEEPS):
-        for k, i in enumerate(moving):
-            others = np.delete(np.arange(len(moving)), k)
-            shift = (x[:, moving[others]] - mean[moving[others]]) @ precision[k, others]
-            std = precision[k, k] ** -0.5
-            centre = mean[i] - shift / precision[k, k]
-            z = _standard((low[i] - centre) / std, (high[i] - centre) / std, rng)
-            x[:, i] = np.clip(centre + std * z, low[i], high[i])
-    return x
+        for k, direction in enumerate(directions.T):
+            rest = x - z[:, k, None] * direction
+            a, b = _reach(rest, direction, low, high)
+            z[:, k] = _standard(np.minimum(a, z[:, k]), np.maximum(b, z[:, k]), rng)
+            x = rest + z[:, k, None] * direction
+    return np.clip(x, low, high)
+
+
+def _reach(rest: Array, direction: Array, low: Array, high: Array) -> tuple[Array, Array]:
+    """Interval of z for which ``rest + z direction`` stays in the box, per chain."""
+    moving = np.abs(direction) > 1e-12 * np.abs(direction).max()
+    below = (low - rest)[:, moving] / direction[moving]
+    above = (high - rest)[:, moving] / direction[moving]
+    return np.minimum(below, above).max(axis=1), np.maximum(below, above).min(axis=1)
 
 
 def _standard(low: Array, high: Array, rng: np.random.Generator) -> Array:
@@ -77,7 +87,7 @@ def _standard(low: Array, high: Array, rng: np.random.Generator) -> Array:
     a, b = np.where(mirrored, -high, low), np.where(mirrored, -low, high)
     out = np.empty_like(a)
     todo = np.ones(len(a), bool)
-    rate = np.where(a > 0, 0.5 * (a + np.sqrt(a**2 + 4)), 1.0)
+    rate = 0.5 * (np.maximum(a, 0.0) + np.sqrt(np.maximum(a, 0.0) ** 2 + 4))
     while todo.any():
         proposal, accept = _proposal(a[todo], b[todo], rate[todo], rng)
         ok = accept & (proposal >= a[todo]) & (proposal <= b[todo])
