@@ -19,48 +19,14 @@ import numpy as np
 from sameworld.core.arrays import Array, Signals
 from sameworld.core.belief import Belief
 from sameworld.core.errors import SpecError, closest, listed
-from sameworld.core.parameters import Parameter
 from sameworld.core.scene import Scene
 from sameworld.core.spec import ChannelSpec, Spec
 from sameworld.core.values import Values
 from sameworld.core.world import Context, State, World
+from sameworld.zoo.joint import JointSpec, start_belief
 from sameworld.zoo.keys import advance, element_keys, standard_normal
 
-__all__ = ["AnalyticWorld", "JointSpec", "start_belief"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class JointSpec:
-    """Names, units and limits of a one-joint world.
-
-    Attributes:
-        joint: Joint name; signals are ``joint.pos`` and ``joint.vel``.
-        motor: Action name.
-        unit: Unit of the position, ``m`` or ``rad``.
-        effort: Unit of the action, ``N`` or ``N m``.
-        limit: Largest action magnitude [effort].
-        tolerance: Position error up to which a prediction counts as good [unit].
-    """
-
-    joint: str
-    motor: str
-    unit: str
-    effort: str
-    limit: float
-    tolerance: float
-
-
-def start_belief(names: JointSpec) -> Belief:
-    """Belief over the start of a joint: at rest at zero, spread 0.5."""
-    fields = (("pos", names.unit), ("vel", f"{names.unit}/s"))
-    return Belief(
-        parameters=tuple(
-            Parameter(
-                name=f"start:{names.joint}.{part}", value=0.0, unit=unit, std=0.5, scope="episode"
-            )
-            for part, unit in fields
-        )
-    )
+__all__ = ["AnalyticWorld"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -277,7 +243,12 @@ class AnalyticWorld(ABC):
                     start=(pos,),
                     rate=(vel,),
                 ),
-                ChannelSpec(name=f"{names.joint}.vel", unit=f"{names.unit}/s", start=(vel,)),
+                ChannelSpec(
+                    name=f"{names.joint}.vel",
+                    unit=f"{names.unit}/s",
+                    tolerance=10 * names.tolerance,
+                    start=(vel,),
+                ),
             ),
             actions=(
                 ChannelSpec(

@@ -10,7 +10,8 @@ from sameworld.core.arrays import Array
 from sameworld.core.belief import Belief
 from sameworld.core.scene import Scene
 from sameworld.core.values import Values
-from sameworld.zoo.analytic import AnalyticWorld, JointSpec
+from sameworld.zoo.analytic import AnalyticWorld
+from sameworld.zoo.joint import JointSpec
 from sameworld.zoo.priors import cart_prior
 from sameworld.zoo.scenes import scene
 

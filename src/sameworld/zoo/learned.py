@@ -255,7 +255,7 @@ def learned_cart() -> RegressionWorld:
         period=0.02,
         observations=(
             ChannelSpec(name="rail.pos", unit="m", tolerance=0.01),
-            ChannelSpec(name="rail.vel", unit="m/s"),
+            ChannelSpec(name="rail.vel", unit="m/s", tolerance=0.1),
         ),
         actions=(ChannelSpec(name="rail_motor", unit="N", low=-20.0, high=20.0),),
     )

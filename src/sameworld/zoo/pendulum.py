@@ -12,7 +12,8 @@ from sameworld.core.arrays import Array
 from sameworld.core.belief import Belief
 from sameworld.core.scene import Scene
 from sameworld.core.values import Values
-from sameworld.zoo.analytic import AnalyticWorld, JointSpec
+from sameworld.zoo.analytic import AnalyticWorld
+from sameworld.zoo.joint import JointSpec
 from sameworld.zoo.priors import pendulum_prior
 from sameworld.zoo.scenes import scene
 

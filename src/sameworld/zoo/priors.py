@@ -37,7 +37,7 @@ def cube_prior() -> Belief:
         parameters=(
             _scale(f"{pair}.friction.slide", 0.18, 0.02, 1.0, ""),
             _scale(f"{pair}.friction.spin", 0.005, 1e-5, 0.1, "m"),
-            _scale(f"{pair}.solref.timeconst", 0.02, 0.002, 0.2, "s"),
+            _scale(f"{pair}.solref.timeconst", 0.02, 0.0035, 0.2, "s"),
             _scale(f"{pair}.solref.dampratio", 1.0, 0.05, 5.0, ""),
             Parameter(
                 name="geom:floor.pos.z", value=0.0, low=-0.02, high=0.02, unit="m", std=0.005
