@@ -82,7 +82,9 @@ class State:
             arrays=arrays,
             time=flat["time"],
             key=flat["key"],
-            parameters=Values(names=names, array=flat["parameters"].reshape(len(flat["time"]), len(names))),
+            parameters=Values(
+                names=names, array=flat["parameters"].reshape(len(flat["time"]), len(names))
+            ),
         )
 
 

@@ -1,24 +1,46 @@
 """Robust losses as weights, and the statistics of residual series.
 
 Source: P. J. Huber, "Robust Statistics" (1981), chapter 7; iteratively reweighted least squares
-as in P. W. Holland, R. E. Welsch, Comm. Statist. A6 (1977).
+as in P. W. Holland, R. E. Welsch, Communications in Statistics A6 (1977).
 """
 
 from __future__ import annotations
+
+from typing import Literal
 
 import numpy as np
 
 from sameworld.core.arrays import Array
 
-__all__ = ["autocorrelation", "huber_weights", "mad_scale"]
+__all__ = ["autocorrelation", "loss_curvature", "loss_weights", "mad_scale"]
 
 _MAD = 0.6744897501960817
 
+Loss = Literal["linear", "huber", "cauchy"]
 
-def huber_weights(norms: Array, threshold: float) -> Array:
-    """Square-root weights in (0, 1] of residual norms in standard deviations."""
-    excess = np.maximum(np.asarray(norms, dtype=np.float64), 1e-300)
-    return np.sqrt(np.minimum(1.0, threshold / excess))
+
+def loss_weights(residual: Array, loss: Loss, threshold: float) -> Array:
+    """Square roots of the weights psi(r) / r of residuals in standard deviations."""
+    if loss == "linear":
+        return np.ones_like(residual)
+    scaled = np.abs(residual) / threshold
+    if loss == "huber":
+        return np.sqrt(1 / np.maximum(scaled, 1.0))
+    return np.sqrt(1 / (1 + scaled**2))
+
+
+def loss_curvature(residual: Array, loss: Loss, threshold: float) -> Array:
+    """Second derivative of the loss over its weight, psi'(r) r / psi(r), negative ones cut to 0.
+
+    Bread of the sandwich: with the weight alone in its place, covariances come out several times
+    too narrow wherever many residuals lie in the tail.
+    """
+    if loss == "linear":
+        return np.ones_like(residual)
+    scaled = np.abs(residual) / threshold
+    if loss == "huber":
+        return np.where(scaled <= 1, 1.0, 0.0)
+    return np.maximum((1 - scaled**2) / (1 + scaled**2), 0.0)
 
 
 def mad_scale(values: Array) -> float:

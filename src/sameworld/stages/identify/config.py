@@ -7,10 +7,12 @@ from typing import Literal, get_args
 
 from sameworld.core.errors import FitError
 
-__all__ = ["IdentifyConfig", "Search", "Weighting"]
+__all__ = ["IdentifyConfig", "Loss", "Search", "Starts", "Weighting"]
 
 Weighting = Literal["noise", "channel", "horizon"]
 Search = Literal["sobol", "cma", "none"]
+Loss = Literal["linear", "huber", "cauchy"]
+Starts = Literal["auto", "joint", "warmup"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,15 +29,21 @@ class IdentifyConfig:
         weighting: Standard deviation that residuals are divided by: measurement ``noise``; the
             residual scale of each ``channel``; or that scale as a function of the time since the
             window began (``horizon``), which also says how far the model may be trusted.
-        huber: Residuals beyond this many standard deviations count linearly; 0 switches it off.
+        starts: ``joint`` estimates every window's start together with the parameters (they are
+            eliminated); ``warmup`` finds it from the window's first rows at each trial of the
+            parameters, exactly as predictions do; ``auto`` takes ``warmup`` where windows had to be
+            cut or end because starts are forgotten (contact), else ``joint``.
+        loss: Shape of the loss beyond the threshold: none, ``huber`` or ``cauchy``.
+        threshold: Standard deviations beyond which residuals lose weight.
         rounds: Rounds of re-estimating residual scales and robust weights.
         search: How other starts of the search are proposed.
-        starts: Starts screened besides the given values.
-        polished: How many of the best screened starts are optimised.
+        candidates: Parameter points screened besides the given values.
+        polished: How many of the best screened points are optimised.
         evaluations: Most function evaluations per optimisation.
         tolerance: Relative cost change at which an optimisation stops.
         difference: Central-difference step in the optimiser's coordinates (relative for log
-            parameters). Contact makes trajectories rough: too small a step sees only noise.
+            parameters); 0 chooses it per parameter. Contact makes trajectories rough: too small a
+            step sees only the roughness.
         prior: Whether finite standard deviations of the free parameters act as a Gaussian prior.
         determined: Largest posterior standard deviation, in the optimiser's coordinates, at which
             a parameter counts as determined.
@@ -49,14 +57,16 @@ class IdentifyConfig:
     window: float = 0.0
     most_windows: int = 8
     weighting: Weighting = "horizon"
-    huber: float = 3.0
+    starts: Starts = "auto"
+    loss: Loss = "cauchy"
+    threshold: float = 2.385
     rounds: int = 3
     search: Search = "sobol"
-    starts: int = 16
+    candidates: int = 16
     polished: int = 2
     evaluations: int = 40
     tolerance: float = 1e-6
-    difference: float = 1e-3
+    difference: float = 0.0
     prior: bool = True
     determined: float = 0.3
     holdout: float = 0.2
@@ -65,15 +75,18 @@ class IdentifyConfig:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "free", tuple(self.free))
-        if self.weighting not in get_args(Weighting) or self.search not in get_args(Search):
-            raise FitError(
-                f"weighting '{self.weighting}' must be one of {get_args(Weighting)} and search "
-                f"'{self.search}' one of {get_args(Search)}."
-            )
+        words = {"weighting": Weighting, "search": Search, "loss": Loss, "starts": Starts}
+        for name, literal in words.items():
+            if getattr(self, name) not in get_args(literal):
+                raise FitError(
+                    f"{name} = {getattr(self, name)!r} must be one of {get_args(literal)}."
+                )
         for name, low in {"warmup": 2, "rounds": 1, "polished": 1, "evaluations": 1}.items():
             if getattr(self, name) < low:
                 raise FitError(f"{name} = {getattr(self, name)} must be at least {low}.")
         if not 0 <= self.holdout < 1:
             raise FitError(f"holdout = {self.holdout} must be a share in [0, 1).")
-        if self.difference <= 0 or self.tolerance <= 0 or self.window < 0 or self.huber < 0:
-            raise FitError("difference and tolerance must be positive, window and huber >= 0.")
+        if self.tolerance <= 0 or self.threshold <= 0:
+            raise FitError("tolerance and threshold must be positive.")
+        if self.difference < 0 or self.window < 0 or self.candidates < 0:
+            raise FitError("difference, window and candidates must not be negative.")

@@ -55,7 +55,7 @@ def influence(problem: Problem, linear: Linear) -> tuple[Array, Array, Array]:
     for row, windows in enumerate(groups):
         for w in windows:
             scores[row] += linear.projected[w].T @ linear.residual[w]
-            pieces[row] += linear.projected[w].T @ linear.projected[w]
+            pieces[row] += linear.bread[w]
     prior = np.diag(np.where(np.isfinite(problem.prior_std), problem.prior_std, np.inf) ** -2.0)
     return scores, pieces, prior
 

@@ -1,8 +1,11 @@
 """Starts eliminated from the problem: the optimiser sees the parameters only.
 
-Variable projection in Kaufman's form. At each Jacobian the start columns of every episode are
+Variable projection in Kaufman's form. At each Jacobian the start columns of every window are
 projected out by an orthogonal basis; between Jacobians the starts follow the parameters along
-their linear prediction plus chord corrections, each kept only where it lowers an episode's cost.
+their linear prediction plus chord corrections, each kept only where it lowers a window's cost.
+
+Where predictions are chaotic the starts come from the warm-up rows instead, as they will when the
+fitted world predicts: jointly estimated starts would absorb what the contact model gets wrong.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sameworld.core.arrays import Array
-from sameworld.maths.projection import basis, solve_columns
+from sameworld.maths.projection import basis, project_out, solve_columns
 from sameworld.stages.identify.problem import Block, Problem
 
 __all__ = ["Eliminated", "Linear"]
@@ -22,14 +25,15 @@ _CORRECTIONS = 2
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Linear:
-    """A linearisation with the starts projected out.
+    """A linearisation with the starts eliminated.
 
     Attributes:
         u: Coordinates [P].
         starts: Starts [W, S_all].
         blocks: Blocks per window, with derivatives.
-        projected: Projected parameter Jacobian per window [R, P].
-        residual: Projected residual per window [R].
+        projected: Total parameter derivative per window [R, P], starts following.
+        residual: Residual per window [R], what starts can absorb taken out.
+        bread: Curvature-weighted information per window [P, P].
     """
 
     u: Array
@@ -37,6 +41,7 @@ class Linear:
     blocks: list[Block]
     projected: list[Array]
     residual: list[Array]
+    bread: list[Array]
 
     @property
     def jacobian(self) -> Array:
@@ -47,13 +52,31 @@ class Linear:
     def at(cls, problem: Problem, u: Array, starts: Array) -> Linear:
         """Linearise the problem at a point."""
         blocks = problem.linearise(u, starts)
-        projected: list[Array] = []
-        residual: list[Array] = []
-        for block in blocks:
-            q = basis(block.start)
-            projected.append(block.theta - q @ (q.T @ block.theta))
-            residual.append(block.residual - q @ (q.T @ block.residual))
-        return cls(u=u, starts=starts, blocks=blocks, projected=projected, residual=residual)
+        follow = _following if problem.warmup else _projecting
+        parts = [follow(block) for block in blocks]
+        return cls(
+            u=u,
+            starts=starts,
+            blocks=blocks,
+            projected=[p[0] for p in parts],
+            residual=[p[1] for p in parts],
+            bread=[p[2] for p in parts],
+        )
+
+
+def _projecting(block: Block) -> tuple[Array, Array, Array]:
+    """Starts estimated from the same residuals: their columns are projected out."""
+    q = basis(block.start)
+    projected = block.theta - q @ (q.T @ block.theta)
+    root = np.sqrt(block.curvature)[:, None]
+    curved = project_out(root * block.start, root * block.theta)
+    return projected, block.residual - q @ (q.T @ block.residual), curved.T @ curved
+
+
+def _following(block: Block) -> tuple[Array, Array, Array]:
+    """Starts found from the warm-up rows: they move with the parameters as those rows demand."""
+    total = block.theta - block.start @ solve_columns(block.head.start, block.head.theta)
+    return total, block.residual, total.T @ (block.curvature[:, None] * total)
 
 
 class Eliminated:
@@ -104,10 +127,11 @@ class Eliminated:
         linear = Linear.at(self.problem, u, starts)
         inputs = len(self.problem.names) + len(self.problem.start_names)
         self.simulations += (1 + 2 * inputs) * len(self.problem.windows)
+        sources = [b.head if self.problem.warmup else b for b in linear.blocks]
         self._pulls = [
-            solve_columns(b.start, np.column_stack([b.residual, b.theta])) for b in linear.blocks
+            solve_columns(s.start, np.column_stack([s.residual, s.theta])) for s in sources
         ]
-        self._chords = [_pinv(b.start) for b in linear.blocks]
+        self._chords = [_pinv(s.start) for s in sources]
         return linear
 
     def _simulate(self, u: Array, starts: Array) -> list[Block]:
@@ -117,24 +141,37 @@ class Eliminated:
     def _follow(self, u: Array) -> tuple[Array, list[Block]]:
         key = np.ascontiguousarray(u).tobytes()
         if key not in self._visited:
-            self._visited[key] = self._adapt(u)
+            adapt = self._track if self.problem.warmup else self._adapt
+            self._visited[key] = adapt(u)
         return self._visited[key]
+
+    def _predicted(self, u: Array) -> Array:
+        """Start steps [W, S] that the reference linearisation predicts at ``u``."""
+        move = np.concatenate([[1.0], u - self._reference.u])
+        return np.stack([-pull @ move for pull in self._pulls])
+
+    def _track(self, u: Array) -> tuple[Array, list[Block]]:
+        """Starts from the warm-up rows at ``u``: linear prediction and chord corrections."""
+        starts = self._moved(self._reference.starts, self._predicted(u))
+        for _ in range(_CORRECTIONS):
+            heads = self.problem.heads(u, starts)
+            steps = [-c @ h.residual for c, h in zip(self._chords, heads, strict=True)]
+            starts = self._moved(starts, np.stack(steps))
+        return starts, self._simulate(u, starts)
 
     def _adapt(self, u: Array) -> tuple[Array, list[Block]]:
         """Starts at ``u``: the best of staying, the linear prediction and chord corrections."""
-        move = np.concatenate([[1.0], u - self._reference.u])
         starts = self._reference.starts
         blocks = self._simulate(u, starts)
-        steps = np.stack([-pull @ move for pull in self._pulls])
+        steps = self._predicted(u)
         for _ in range(1 + _CORRECTIONS):
             trial = self._moved(starts, steps)
             tried = self._simulate(u, trial)
-            better = np.array([t.cost < b.cost for t, b in zip(tried, blocks, strict=True)])
-            gain = sum(
-                b.cost - t.cost for t, b in zip(tried, blocks, strict=True) if t.cost < b.cost
-            )
+            pairs = list(zip(tried, blocks, strict=True))
+            better = np.array([t.cost < b.cost for t, b in pairs])
+            gain = sum(b.cost - t.cost for t, b in pairs if t.cost < b.cost)
             starts = np.where(better[:, None], trial, starts)
-            blocks = [t if ok else b for t, b, ok in zip(tried, blocks, better, strict=True)]
+            blocks = [t if t.cost < b.cost else b for t, b in pairs]
             if gain <= 1e-4 * sum(b.cost for b in blocks):
                 break
             steps = np.stack(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from sameworld.core.checkpoint import Checkpoint
 from sameworld.core.episode import Episode
 from sameworld.core.errors import FitError
 from sameworld.core.noise import noise_levels
-from sameworld.core.progress import Progress, ProgressCallback
+from sameworld.core.progress import Progress, Report
 from sameworld.core.residuals import Comparison
 from sameworld.core.starts import session_values
 from sameworld.core.values import Values
@@ -27,6 +28,7 @@ from sameworld.stages.identify.problem import Problem, held_for
 from sameworld.stages.identify.result import SearchStart
 from sameworld.stages.identify.scales import Scales, estimate_scales
 from sameworld.stages.identify.solve import Optimum, optimise, proposals, search_by_cma
+from sameworld.stages.identify.steps import LADDER, choose_steps
 from sameworld.stages.identify.windows import cut, trusted_length
 
 __all__ = ["Fitted", "fit_parameters", "pose"]
@@ -83,7 +85,8 @@ def pose(world: World, episodes: Sequence[Episode], config: IdentifyConfig) -> P
         base=session_values(world, pieces, Values.none()),
         actions=held_for(world, pieces),
         scales=Scales.white(noise_levels(world.spec, episodes)),
-        difference=config.difference,
+        difference=np.full(len(names), config.difference or LADDER[1]),
+        warmup=config.warmup if _from_warmup(config, length) else 0,
         prior_std=std if config.prior else np.full(len(std), np.inf),
         prior_mean=centre,
         seed=config.seed,
@@ -95,7 +98,7 @@ def fit_parameters(
     episodes: Sequence[Episode],
     config: IdentifyConfig,
     *,
-    report: ProgressCallback,
+    report: Report,
     checkpoint: Checkpoint | None,
     label: str,
     given: Array | None = None,
@@ -120,12 +123,14 @@ def fit_parameters(
     problem = problem.with_scales(
         _scales(problem, [b.parts for b in problem.simulate(point, starts)], config)
     )
+    if config.difference == 0:
+        problem = replace(problem, difference=choose_steps(problem, point, starts))
     searches: list[SearchStart] = []
     best: Optimum | None = None
     points = [(point, np.nan)] if given is not None else _screen(problem, starts, config, report)
     for k, (begin, screened) in enumerate(points):
         report(Progress(stage=label, done=k, total=len(points) + config.rounds, message="search"))
-        found = memory.optimum(f"search{k}", lambda b=begin: optimise(problem, b, starts, config))
+        found = memory.optimum(f"search{k}", partial(optimise, problem, begin, starts, config))
         searches.append(_row(problem, begin, screened, found))
         if best is None or found.cost < best.cost:
             best = found
@@ -142,10 +147,8 @@ def fit_parameters(
         )
         parts = [b.parts for b in problem.simulate(best.u, best.starts)]
         problem = problem.with_scales(_scales(problem, parts, config))
-        last = best
-        best = memory.optimum(
-            f"round{turn}", lambda p=problem, o=last: optimise(p, o.u, o.starts, config)
-        )
+        work = partial(optimise, problem, best.u, best.starts, config)
+        best = memory.optimum(f"round{turn}", work)
         spent += best.simulations
     linear = Linear.at(problem, best.u, best.starts)
     return Fitted(
@@ -158,16 +161,20 @@ def fit_parameters(
     )
 
 
+def _from_warmup(config: IdentifyConfig, length: float) -> bool:
+    if config.starts == "auto":
+        return bool(np.isfinite(length))
+    return config.starts == "warmup"
+
+
 def _scales(
     problem: Problem, parts: Sequence[tuple[Comparison, ...]], config: IdentifyConfig
 ) -> Scales:
-    return estimate_scales(
-        problem.scales.noise, parts, weighting=config.weighting, huber=config.huber
-    )
+    return estimate_scales(problem.scales.noise, parts, config)
 
 
 def _screen(
-    problem: Problem, starts: Array, config: IdentifyConfig, report: ProgressCallback
+    problem: Problem, starts: Array, config: IdentifyConfig, report: Report
 ) -> list[tuple[Array, float]]:
     """The most promising starting points with their screening costs; the given one is kept."""
     points = proposals(problem, config)
@@ -199,13 +206,13 @@ class _Memory:
     def __init__(self, checkpoint: Checkpoint | None, label: str) -> None:
         self._checkpoint, self._label = checkpoint, label
 
-    def optimum(self, name: str, work: Any) -> Optimum:
+    def optimum(self, name: str, work: Callable[[], Optimum]) -> Optimum:
         """Load the optimum of a phase, or do the work and keep it."""
         key = f"{self._label}-{name}"
         kept = None if self._checkpoint is None else self._checkpoint.load(key)
         if kept is not None:
             return _unpack(kept)
-        found: Optimum = work()
+        found = work()
         if self._checkpoint is not None:
             self._checkpoint.save(key, _pack(found))
         return found

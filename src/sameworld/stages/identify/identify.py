@@ -16,7 +16,7 @@ from sameworld.core.episode import Episode
 from sameworld.core.errors import FitError
 from sameworld.core.predict import predict_all
 from sameworld.core.prediction import Prediction
-from sameworld.core.progress import Progress, ProgressCallback, silent
+from sameworld.core.progress import Progress, Report, silent
 from sameworld.core.signals import check_episode
 from sameworld.core.world import FitWorld, World
 from sameworld.maths.projection import solve_columns
@@ -39,7 +39,7 @@ def identify(
     episodes: Sequence[Episode],
     *,
     config: IdentifyConfig,
-    progress: ProgressCallback | None = None,
+    progress: Report | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> tuple[World, tuple[Episode, ...], IdentifyResult]:
     """Fit a world to recorded episodes and say what the recordings could tell.
@@ -96,7 +96,7 @@ def _identify_parameters(
     world: World,
     episodes: Sequence[Episode],
     config: IdentifyConfig,
-    report: ProgressCallback,
+    report: Report,
     checkpoint: Checkpoint | None,
     began: float,
 ) -> tuple[World, tuple[Episode, ...], IdentifyResult]:
@@ -258,7 +258,7 @@ def _identify_blocks(
     world: FitWorld,
     episodes: Sequence[Episode],
     config: IdentifyConfig,
-    report: ProgressCallback,
+    report: Report,
     began: float,
 ) -> tuple[World, tuple[Episode, ...], IdentifyResult]:
     """Train a world's own blocks, with the same split, gate and intervals."""
@@ -299,7 +299,7 @@ def _identify_blocks(
 
 
 def _refitted(
-    world: FitWorld, episodes: Sequence[Episode], config: IdentifyConfig, report: ProgressCallback
+    world: FitWorld, episodes: Sequence[Episode], config: IdentifyConfig, report: Report
 ) -> list[Prediction]:
     """Predict every episode by weights trained without its fold."""
     folds = np.random.default_rng(config.seed).permutation(len(episodes)) % min(

@@ -19,7 +19,7 @@ from sameworld.core.world import World
 from sameworld.maths.transforms import Transform
 from sameworld.stages.identify.scales import Scales
 
-__all__ = ["Block", "Problem", "Window", "held_for"]
+__all__ = ["Block", "Head", "Problem", "Window", "held_for"]
 
 _CHUNK_BYTES = 3e8
 _FAILED = 1e3
@@ -41,6 +41,15 @@ class Window:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class Head:
+    """Noise-weighted warm-up rows of one window: residuals [H], derivatives [H, P] and [H, S]."""
+
+    residual: Array
+    theta: Array
+    start: Array
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Block:
     """Weighted residuals of one window.
 
@@ -49,7 +58,9 @@ class Block:
         theta: Derivative with respect to the parameters' coordinates [R, P]; P may be 0.
         start: Derivative with respect to the window's start [R, S]; S may be 0.
         time: Time since the window began per residual [R] s (-1 for prior rows).
-        parts: The unweighted comparisons behind it.
+        curvature: Loss curvature over weight per residual [R].
+        head: Rows that determine the start where it is found from the warm-up, else empty.
+        parts: The unweighted comparisons behind the residuals.
         failed: Whether the simulation of the window failed.
     """
 
@@ -57,6 +68,8 @@ class Block:
     theta: Array
     start: Array
     time: Array
+    curvature: Array
+    head: Head
     parts: tuple[Comparison, ...]
     failed: bool
 
@@ -78,7 +91,8 @@ class Problem:
         base: Values of all parameters per window [W, all] (sessions included).
         actions: Held actions per window [W, T, A].
         scales: Residual scales and robust weights.
-        difference: Difference step in coordinates.
+        difference: Difference steps in coordinates [P].
+        warmup: Rows that starts are found from; 0 if starts are estimated jointly.
         prior_std: Prior spread of the coordinates [P], infinite where there is none.
         prior_mean: Prior mean of the coordinates [P].
         seed: Seed of stochastic worlds.
@@ -91,7 +105,8 @@ class Problem:
     base: Values
     actions: Array
     scales: Scales
-    difference: float
+    difference: Array
+    warmup: int
     prior_std: Array
     prior_mean: Array
     seed: int
@@ -117,6 +132,17 @@ class Problem:
         """Parameter values per window at coordinates ``u`` [P] or [W, P]."""
         free = Values(names=self.names, array=np.atleast_2d(self.transform.backward(u)))
         return self.base.updated(free)
+
+    def heads(self, u: Array, starts: Array) -> list[Head]:
+        """Warm-up residuals of every window; only the warm-up is simulated."""
+        pieces = [w.piece.head(self.warmup) for w in self.windows]
+        ticks = ticks_for(self.world.spec, max(p.end - p.begin for p in pieces))
+        short = replace(
+            self,
+            actions=self.actions[:, :ticks],
+            windows=tuple(replace(w, piece=p) for w, p in zip(self.windows, pieces, strict=True)),
+        )
+        return [block.head for block in short.simulate(u, starts)]
 
     def warm_starts(self, u: Array, warmup: int) -> Array:
         """Starts of all windows from their first rows, at coordinates ``u``, shape [W, S_all]."""
@@ -175,7 +201,8 @@ class Problem:
     def _steps(self, u: Array) -> dict[str, float]:
         """Difference steps in the parameters' own units."""
         slopes = self.transform.derivative(u)
-        steps = {n: self.difference * float(s) for n, s in zip(self.names, slopes, strict=True)}
+        moves = np.abs(self.difference * slopes).tolist()
+        steps: dict[str, float] = dict(zip(self.names, moves, strict=True))
         for name in self.start_names:
             steps[name] = max(default_step(self.world.spec.start[name]), 1e-5)
         return steps
@@ -189,29 +216,41 @@ class Problem:
     def _block(
         self, w: int, signals: Mapping[str, Array], slopes: Mapping[str, Array] | None, start: Array
     ) -> Block:
-        window = self.windows[w]
-        parts = compare(self.world.spec, window.piece, signals, slopes)
+        spec, piece = self.world.spec, self.windows[w].piece
+        parts = compare(spec, piece, signals, slopes, rows=slice(self.warmup, None))
         weighted = [part.weighted(self.scales.at(w, part)) for part in parts]
         residual = np.concatenate([r for r, _ in weighted])
         jac = np.concatenate([j for _, j in weighted])
         time = np.concatenate([np.repeat(p.time, p.error.shape[1]) for p in parts])
-        failed = not np.isfinite(residual).all()
-        residual = np.where(np.isfinite(residual), residual, _FAILED)
+        curvature = np.concatenate([self.scales.curvature_at(w, p).reshape(-1) for p in parts])
         size = len(self.names) if slopes is not None else 0
-        theta, dstart = np.nan_to_num(jac[:, :size]), np.nan_to_num(jac[:, size:])
-        gap, gradient = self._start_prior(window, start)
-        if len(gap):
-            residual = np.concatenate([residual, gap])
-            theta = np.concatenate([theta, np.zeros((len(gap), theta.shape[1]))])
-            dstart = np.concatenate([dstart, gradient[:, : dstart.shape[1]]])
-            time = np.concatenate([time, np.full(len(gap), -1.0)])
+        prior, pull = self._start_prior(self.windows[w], start)
+        rows = [residual, jac[:, :size], jac[:, size:]]
+        head = [np.zeros(0), np.zeros((0, size)), np.zeros((0, jac.shape[1] - size))]
+        if self.warmup:
+            early = compare(spec, piece, signals, slopes, rows=slice(0, self.warmup))
+            pairs = [p.weighted(self.scales.noise[p.channel.name]) for p in early]
+            first = np.concatenate([r for r, _ in pairs])
+            jac = np.concatenate([j for _, j in pairs])
+            head = _with_prior([first, jac[:, :size], jac[:, size:]], prior, pull)
+        else:
+            rows = _with_prior(rows, prior, pull)
+            time = np.concatenate([time, np.full(len(prior), -1.0)])
+            curvature = np.concatenate([curvature, np.ones(len(prior))])
+        fine = np.isfinite(rows[0])
         return Block(
-            residual=residual,
-            theta=theta,
-            start=dstart,
+            residual=np.where(fine, rows[0], _FAILED),
+            theta=np.nan_to_num(rows[1]),
+            start=np.nan_to_num(rows[2]),
             time=time,
+            curvature=curvature,
+            head=Head(
+                residual=np.nan_to_num(head[0]),
+                theta=np.nan_to_num(head[1]),
+                start=np.nan_to_num(head[2]),
+            ),
             parts=tuple(parts),
-            failed=failed,
+            failed=not bool(fine.all()),
         )
 
     def _start_prior(self, window: Window, start: Array) -> tuple[Array, Array]:
@@ -232,6 +271,16 @@ class Problem:
             source = window.piece.start if window.first else spec
             gradient[row, column] = 1 / source[self.start_names[column]].std
         return np.array(gaps), gradient
+
+
+def _with_prior(rows: list[Array], prior: Array, pull: Array) -> list[Array]:
+    """Append prior rows to residuals, parameter and start derivatives."""
+    residual, theta, start = rows
+    return [
+        np.concatenate([residual, prior]),
+        np.concatenate([theta, np.zeros((len(prior), theta.shape[1]))]),
+        np.concatenate([start, pull[:, : start.shape[1]]]),
+    ]
 
 
 def held_for(world: World, pieces: Sequence[Episode]) -> Array:

@@ -9,8 +9,8 @@ import numpy as np
 
 from sameworld.core.arrays import Array
 from sameworld.core.residuals import Comparison
-from sameworld.maths.robust import huber_weights, mad_scale
-from sameworld.stages.identify.config import Weighting
+from sameworld.maths.robust import loss_curvature, loss_weights, mad_scale
+from sameworld.stages.identify.config import IdentifyConfig, Weighting
 
 __all__ = ["Profile", "Scales", "estimate_scales"]
 
@@ -41,12 +41,16 @@ class Scales:
     Attributes:
         noise: Measurement noise per channel [unit].
         profiles: Residual standard deviation per channel.
-        robust: Window index to square-root row weights per channel; absent means ones.
+        robust: Window index to square-root weights per channel [N, D]; absent means ones.
+        curvature: Window index to loss curvature over weight per channel [N, D].
     """
 
     noise: Mapping[str, float]
     profiles: Mapping[str, Profile]
     robust: Mapping[int, Mapping[str, Array]] = field(
+        default_factory=dict[int, "Mapping[str, Array]"]
+    )
+    curvature: Mapping[int, Mapping[str, Array]] = field(
         default_factory=dict[int, "Mapping[str, Array]"]
     )
 
@@ -60,44 +64,47 @@ class Scales:
         return cls(noise=noise, profiles=profiles)
 
     def at(self, window: int, part: Comparison) -> Array:
-        """Divisors of a comparison's errors [N, 1]."""
-        std = self.profiles[part.channel.name].at(part.time)
+        """Divisors of a comparison's errors [N, D] or [N, 1]."""
+        std = self.profiles[part.channel.name].at(part.time)[:, None]
         weight = self.robust.get(window, {}).get(part.channel.name)
-        return (std if weight is None else std / weight)[:, None]
+        return std if weight is None else std / weight
+
+    def curvature_at(self, window: int, part: Comparison) -> Array:
+        """Loss curvature over weight of a comparison's errors [N, D]."""
+        found = self.curvature.get(window, {}).get(part.channel.name)
+        return np.ones_like(part.error) if found is None else found
 
 
 def estimate_scales(
-    noise: Mapping[str, float],
-    parts: Sequence[Sequence[Comparison]],
-    *,
-    weighting: Weighting,
-    huber: float,
+    noise: Mapping[str, float], parts: Sequence[Sequence[Comparison]], config: IdentifyConfig
 ) -> Scales:
     """Residual scales and robust weights from the residuals of all windows.
 
     Args:
         noise: Measurement noise per channel, a floor of every scale.
         parts: Comparisons per window.
-        weighting: What the scale may depend on.
-        huber: Threshold in standard deviations; 0 for no robust weights.
+        config: Weighting, loss and threshold.
     """
-    if weighting == "noise":
+    if config.weighting == "noise":
         profiles = dict(Scales.white(noise).profiles)
     else:
-        profiles = {name: _profile(noise[name], name, parts, weighting) for name in noise}
+        profiles = {name: _profile(noise[name], name, parts, config.weighting) for name in noise}
     robust: dict[int, dict[str, Array]] = {}
-    if huber > 0:
-        for window, found in enumerate(parts):
-            robust[window] = {
-                p.channel.name: _row_weights(p, profiles[p.channel.name], huber) for p in found
-            }
-    return Scales(noise=noise, profiles=profiles, robust=robust)
-
-
-def _row_weights(part: Comparison, profile: Profile, huber: float) -> Array:
-    size = np.sqrt(np.mean(part.error**2, axis=1))
-    norms = np.nan_to_num(size / profile.at(part.time), nan=1e6, posinf=1e6)
-    return huber_weights(norms, huber)
+    curvature: dict[int, dict[str, Array]] = {}
+    for window, found in enumerate(parts):
+        scaled = {
+            p.channel.name: np.nan_to_num(
+                p.error / profiles[p.channel.name].at(p.time)[:, None], nan=1e6
+            )
+            for p in found
+        }
+        robust[window] = {
+            n: loss_weights(r, config.loss, config.threshold) for n, r in scaled.items()
+        }
+        curvature[window] = {
+            n: loss_curvature(r, config.loss, config.threshold) for n, r in scaled.items()
+        }
+    return Scales(noise=noise, profiles=profiles, robust=robust, curvature=curvature)
 
 
 def _profile(

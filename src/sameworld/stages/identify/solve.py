@@ -92,11 +92,13 @@ def search_box(problem: Problem) -> tuple[Array, Array]:
 def proposals(problem: Problem, config: IdentifyConfig) -> Array:
     """Starting points in coordinates [N, P]: the given one first, then a Sobol sequence."""
     given = np.clip(problem.prior_mean, *problem.transform.bounds)[None]
-    if config.search == "none" or config.starts == 0 or not problem.names:
+    if config.search == "none" or config.candidates == 0 or not problem.names:
         return given
     low, high = search_box(problem)
     sampler = qmc.Sobol(d=len(low), scramble=True, rng=np.random.default_rng(config.seed))
-    unit = sampler.random_base2(int(np.ceil(np.log2(max(config.starts, 2)))))[: config.starts]
+    unit = sampler.random_base2(int(np.ceil(np.log2(max(config.candidates, 2)))))[
+        : config.candidates
+    ]
     return np.concatenate([given, low + unit * (high - low)])
 
 
@@ -120,7 +122,7 @@ def search_by_cma(
     low, high = search_box(problem)
     if len(low) < 2:
         raise FitError("CMA-ES needs at least two free parameters. Use search='sobol'.")
-    budget = max(config.starts, 1) * 20
+    budget = max(config.candidates, 1) * 20
     options: dict[str, Any] = {
         "bounds": [0.0, 1.0],
         "seed": config.seed + 1,
