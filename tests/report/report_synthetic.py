@@ -44,7 +44,7 @@ def report_data(*, seed: int = 0, episodes: int = 12, calibrated: bool = True) -
             "recordings sha256": "9f2c" * 16,
             "started": "2026-11-30 12:00 UTC",
         },
-        files={"scene": "runs/cube/scene", "belief": "runs/cube/scene/belief.json"},
+        files={"scene": "scene", "belief": "scene/belief.json"},
     )
 
 

@@ -86,7 +86,7 @@ class ReportData:
         held_out: Held-out episodes with predictions before and after.
         film: Rows of images, all shown at the same scale.
         provenance: What was run: hashes, seeds, versions, command, times.
-        files: Files to use again, name (``scene``, ``belief``, ``posterior``) to path.
+        files: Files to use again, name (``scene``, ``belief``, ...) to path relative to the page.
     """
 
     title: str

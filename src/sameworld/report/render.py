@@ -59,6 +59,7 @@ def report_html(data: ReportData) -> str:
         judgement=words.judgement(data.result.holdout),
         gain_interval=_gain_interval(data),
         channel_rows=tables.channel_rows(data),
+        scored=_scored(data),
         verdict_rows=tables.verdict_rows(data.result),
         combinations=_combinations(data),
         residual_rows=tables.residual_rows(data.result),
@@ -85,6 +86,12 @@ def _gain_interval(data: ReportData) -> str:
         return ""
     low, high = sorted((score.gain_low, score.gain_high))
     return f"{percent(low)} to {percent(high)}"
+
+
+def _scored(data: ReportData) -> int:
+    """Number of recordings behind the errors of the channels."""
+    score = data.result.holdout
+    return len(data.held_out) or (0 if score is None else len(score.episodes))
 
 
 def _band(data: ReportData) -> str:

@@ -138,15 +138,14 @@ def _bar(row: ParameterVerdict) -> Bar | None:
 
 
 def channel_rows(data: ReportData) -> tuple[ChannelRow, ...]:
-    """Median held-out error per channel, from the score if there is one, else from predictions."""
+    """Median held-out error per channel, from predictions if there are any, else from the score."""
     rows: list[ChannelRow] = []
     score = data.result.holdout
     for spec in data.channels:
-        if score is not None and spec.name in score.before and spec.name in score.after:
+        before, after = median_error(spec, data.held_out)
+        if not data.held_out and score is not None and spec.name in score.before:
             before = float(np.median(score.before[spec.name]))
             after = float(np.median(score.after[spec.name]))
-        else:
-            before, after = median_error(spec, data.held_out)
         if math.isnan(before) or math.isnan(after):
             continue
         unit = "rad" if spec.manifold == "quaternion" else spec.unit

@@ -1,0 +1,129 @@
+"""What the verbs write: facts, tables, JSON, and a progress bar on stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.progress import Progress as Bars
+from rich.table import Table
+from rich.text import Text
+
+from sameworld.core.progress import Progress, Report
+
+__all__ = ["Grid", "progress_bar", "say", "say_facts", "say_grid", "say_json"]
+
+_WIDTH = 160
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """A table to print.
+
+    Attributes:
+        title: Title.
+        header: Column names.
+        rows: Cells as texts.
+        right: Columns whose cells are numbers.
+    """
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    right: tuple[str, ...] = ()
+
+    def to_json(self) -> list[dict[str, str]]:
+        """One mapping per row."""
+        return [dict(zip(self.header, row, strict=True)) for row in self.rows]
+
+
+def _console() -> Console:
+    terminal = sys.stdout.isatty()
+    return Console(highlight=False, soft_wrap=not terminal, width=None if terminal else _WIDTH)
+
+
+def say(text: str) -> None:
+    """One line of text."""
+    _console().print(Text(text))
+
+
+def say_facts(facts: Mapping[str, str]) -> None:
+    """Names and values, one pair a line."""
+    width = max((len(name) for name in facts), default=0)
+    for name, value in facts.items():
+        line = Text(f"{name:<{width}}  ", style="dim")
+        _console().print(line.append(value, style="not dim"))
+
+
+def say_grid(grid: Grid) -> None:
+    """A table."""
+    table = Table(box=box.SIMPLE_HEAD, title=grid.title, title_justify="left", title_style="bold")
+    for name in grid.header:
+        table.add_column(name, justify="right" if name in grid.right else "left", overflow="fold")
+    for row in grid.rows:
+        table.add_row(*(Text(cell) for cell in row))
+    _console().print(table)
+
+
+def say_json(record: Any) -> None:
+    """Strict JSON, one document."""
+    sys.stdout.write(json.dumps(record, indent=1, allow_nan=False) + "\n")
+
+
+@contextmanager
+def progress_bar() -> Iterator[Report]:
+    """Bars on stderr with the time left, one per stage; plain lines where there is no terminal."""
+    if not sys.stderr.isatty():
+        yield _Lines()
+        return
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[message]}", style="dim"),
+    )
+    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def show(progress: Progress) -> None:
+            if progress.stage not in tasks:
+                tasks[progress.stage] = bars.add_task(progress.stage, message="")
+            bars.update(
+                tasks[progress.stage],
+                completed=progress.done,
+                total=progress.total,
+                message=progress.message,
+            )
+
+        yield show
+
+
+class _Lines:
+    """A line whenever a stage begins or ends."""
+
+    def __init__(self) -> None:
+        self._seen: set[tuple[str, bool]] = set()
+
+    def __call__(self, progress: Progress) -> None:
+        key = (progress.stage, progress.done == progress.total)
+        if key not in self._seen:
+            self._seen.add(key)
+            total = "" if progress.total is None else f"/{progress.total}"
+            detail = f" {progress.message}" if progress.message else ""
+            sys.stderr.write(f"{progress.stage}: {progress.done}{total}{detail}\n")
