@@ -277,7 +277,9 @@ def _checked_correlation(matrix: Any, size: int) -> Array:
         raise BeliefError(f"Correlation of {size} parameters has shape {array.shape}.")
     if not np.allclose(np.diag(array), 1, atol=1e-9) or not np.allclose(array, array.T, atol=1e-9):
         raise BeliefError("Correlation must be symmetric with a unit diagonal.")
-    smallest = float(np.linalg.eigvalsh(array)[0])
+    coupled = np.flatnonzero((array != np.eye(size)).any(axis=1))
+    block = array[np.ix_(coupled, coupled)]
+    smallest = float(np.linalg.eigvalsh(block)[0]) if len(coupled) else 1.0
     if smallest < -1e-8:
         raise BeliefError(f"Correlation is not positive semidefinite (eigenvalue {smallest:.3g}).")
     return read_only(array)

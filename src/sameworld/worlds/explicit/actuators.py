@@ -1,0 +1,161 @@
+"""Actuators as parameters, by what MuJoCo compiled them to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sameworld.worlds.explicit.engine import Model, mj
+from sameworld.worlds.explicit.slots import Bounds, FieldWrite, Slot, SpecWrite, around, positive
+
+__all__ = ["actuator_slots", "control_unit", "is_position_servo", "is_velocity_servo"]
+
+_GAIN, _BIAS, _DYN = "gainprm", "biasprm", "dynprm"
+_TERMS = ("constant", "position", "velocity")
+
+
+def is_position_servo(model: Model, actuator: int) -> bool:
+    """Whether force is ``kp (control - position) - kv velocity``."""
+    return _is_servo(model, actuator, 1)
+
+
+def is_velocity_servo(model: Model, actuator: int) -> bool:
+    """Whether force is ``kv (control - velocity)``."""
+    return _is_servo(model, actuator, 2) and float(model.actuator_biasprm[actuator, 1]) == 0.0
+
+
+def _is_servo(model: Model, actuator: int, term: int) -> bool:
+    gain = float(model.actuator_gainprm[actuator, 0])
+    return (
+        _gain_type(model, actuator) == "FIXED"
+        and _bias_type(model, actuator) == "AFFINE"
+        and gain != 0
+        and float(model.actuator_biasprm[actuator, term]) == -gain
+    )
+
+
+def _gain_type(model: Model, actuator: int) -> str:
+    return mj.mjtGain(int(model.actuator_gaintype[actuator])).name.removeprefix("mjGAIN_")
+
+
+def _bias_type(model: Model, actuator: int) -> str:
+    return mj.mjtBias(int(model.actuator_biastype[actuator])).name.removeprefix("mjBIAS_")
+
+
+def _dyn_type(model: Model, actuator: int) -> str:
+    return mj.mjtDyn(int(model.actuator_dyntype[actuator])).name.removeprefix("mjDYN_")
+
+
+def control_unit(model: Model, actuator: int) -> str:
+    """Unit of the control signal where it is certain, else empty."""
+    joint_kinds = (int(mj.mjtTrn.mjTRN_JOINT), int(mj.mjtTrn.mjTRN_JOINTINPARENT))
+    if int(model.actuator_trntype[actuator]) not in joint_kinds:
+        return ""
+    kind = int(model.jnt_type[model.actuator_trnid[actuator, 0]])
+    units = {
+        int(mj.mjtJoint.mjJNT_HINGE): ("rad", "rad/s", "N m"),
+        int(mj.mjtJoint.mjJNT_SLIDE): ("m", "m/s", "N"),
+    }.get(kind)
+    if units is None or float(model.actuator_gear[actuator, 0]) != 1.0:
+        return ""
+    if is_position_servo(model, actuator):
+        return units[0]
+    if is_velocity_servo(model, actuator):
+        return units[1]
+    plain = _gain_type(model, actuator) == "FIXED" and _bias_type(model, actuator) == "NONE"
+    unity = float(model.actuator_gainprm[actuator, 0]) == 1.0
+    return units[2] if plain and unity and _dyn_type(model, actuator) == "NONE" else ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Builder:
+    """Makes slots of one actuator."""
+
+    model: Model
+    actuator: int
+    name: str
+
+    def slot(self, part: str, unit: str, bounds: Bounds, *places: tuple[str, int, float]) -> Slot:
+        fields: list[FieldWrite] = []
+        attrs: list[SpecWrite] = []
+        for array, index, factor in places:
+            scalar = array == "delay"
+            where = (self.actuator,) if scalar else (self.actuator, index)
+            fields.append((f"actuator_{array}", where, factor))
+            attrs.append(("actuator", self.name, array, -1 if scalar else index, factor))
+        return Slot(
+            name=f"actuator:{self.name}.{part}",
+            unit=unit,
+            value=self.value(*places[0]),
+            bounds=bounds,
+            fields=tuple(fields),
+            attrs=tuple(attrs),
+        )
+
+    def value(self, array: str, index: int = 0, factor: float = 1.0) -> float:
+        values = getattr(self.model, f"actuator_{array}")[self.actuator]
+        return float(values if array == "delay" else values[index]) / factor
+
+    def free(self, part: str, array: str, index: int) -> Slot:
+        """A number of either sign."""
+        value = self.value(array, index)
+        span = 10 * abs(value) if value else 10.0
+        bounds = positive(value) if value > 0 else around(value, span)
+        return self.slot(part, "", bounds, (array, index, 1.0))
+
+
+def actuator_slots(model: Model, actuator: int) -> list[Slot]:
+    """Slots of one actuator: gains, filter, force limits, gear, delay."""
+    make = _Builder(model=model, actuator=actuator, name=model.actuator(actuator).name)
+    slots = [*_gains(make), *_dynamics(make), *_limits(make)]
+    gear = make.value("gear")
+    if gear:
+        slots.append(make.free("gear", "gear", 0))
+    samples = int(model.actuator_history[actuator, 0])
+    if samples > 0:
+        high = samples * float(model.opt.timestep)
+        slots.append(make.slot("delay", "s", (0.0, high), ("delay", 0, 1.0)))
+    return slots
+
+
+def _gains(make: _Builder) -> list[Slot]:
+    model, actuator = make.model, make.actuator
+    if is_position_servo(model, actuator):
+        kp, kv = make.value(_GAIN), make.value(_BIAS, 2, -1.0)
+        return [
+            make.slot("kp", "", positive(kp), (_GAIN, 0, 1.0), (_BIAS, 1, -1.0)),
+            make.slot("kv", "", positive(kv, high=max(1.0, kp)), (_BIAS, 2, -1.0)),
+        ]
+    if is_velocity_servo(model, actuator):
+        kv = make.value(_GAIN)
+        return [make.slot("kv", "", positive(kv), (_GAIN, 0, 1.0), (_BIAS, 2, -1.0))]
+    slots: list[Slot] = []
+    gain, bias = _gain_type(model, actuator), _bias_type(model, actuator)
+    if gain == "DCMOTOR":
+        resistance, constant = make.value(_GAIN, 0), make.value(_GAIN, 1)
+        slots.append(make.slot("resistance", "ohm", positive(resistance), (_GAIN, 0, 1.0)))
+        slots.append(make.slot("motorconst", "N m/A", positive(constant), (_GAIN, 1, 1.0)))
+    if gain in ("FIXED", "AFFINE"):
+        slots.append(make.free("gain", _GAIN, 0))
+    if gain == "AFFINE":
+        slots += [make.free(f"gain.{_TERMS[k]}", _GAIN, k) for k in (1, 2)]
+    if bias == "AFFINE":
+        slots += [make.free(f"bias.{_TERMS[k]}", _BIAS, k) for k in (0, 1, 2)]
+    return slots
+
+
+def _dynamics(make: _Builder) -> list[Slot]:
+    if _dyn_type(make.model, make.actuator) not in ("FILTER", "FILTEREXACT", "DCMOTOR"):
+        return []
+    value = make.value(_DYN)
+    return [make.slot("timeconst", "s", positive(value), (_DYN, 0, 1.0))] if value > 0 else []
+
+
+def _limits(make: _Builder) -> list[Slot]:
+    if not make.model.actuator_forcelimited[make.actuator]:
+        return []
+    low, high = make.value("forcerange", 0), make.value("forcerange", 1)
+    span = max(abs(low), abs(high))
+    return [
+        make.slot("force.low", "", (low - 19 * span, min(high, 0.0)), ("forcerange", 0, 1.0)),
+        make.slot("force.high", "", (max(low, 0.0), high + 19 * span), ("forcerange", 1, 1.0)),
+    ]

@@ -1,0 +1,273 @@
+"""From a scene's MJCF to a compiled model whose every element has a name and its own inertia."""
+
+from __future__ import annotations
+
+import fnmatch
+import math
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sameworld.core.errors import SameworldWarning, SceneError
+from sameworld.core.scene import Scene
+from sameworld.maths.inertia import inertia_problem
+from sameworld.worlds.explicit.config import ExplicitConfig
+from sameworld.worlds.explicit.contacts import colliding_pairs, contact_parameters
+from sameworld.worlds.explicit.engine import Model, SpecTree, captured_warnings, mj
+from sameworld.worlds.explicit.mjcf import checked_mjcf
+
+__all__ = ["Compiled", "compile_scene", "compile_spec"]
+
+_HEAVY = 1e4
+_LARGE = 100.0
+#: What must not change when inertias are written out explicitly.
+_FROZEN = ("body_mass", "body_inertia", "body_ipos", "body_pos", "body_quat", "geom_pos", "qpos0")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Compiled:
+    """A scene after compilation.
+
+    Attributes:
+        spec: The normalised MjSpec: all elements named, inertias explicit, pairs materialised.
+        model: Its compiled model.
+        pairs: Materialised contact pairs: pair id and the ids of its geoms.
+        period: Control period [s].
+        substeps: Engine steps per control period.
+    """
+
+    spec: SpecTree
+    model: Model
+    pairs: tuple[tuple[int, int, int], ...]
+    period: float
+    substeps: int
+
+    def general(self) -> Model:
+        """The model without MuJoCo's shortcut for bodies whose inertia is diagonal.
+
+        Needed where a centre of mass moves: the shortcut is decided when compiling.
+        """
+        spec = self.spec.copy()
+        for body in spec.bodies[1:]:
+            body.simple = False
+        return compile_spec(spec, "scene")
+
+
+def compile_scene(scene: Scene, config: ExplicitConfig) -> Compiled:
+    """Compile a scene after all checks.
+
+    Raises:
+        SceneError: Unsafe or malformed MJCF, unphysical inertia, or a period that does not fit.
+    """
+    spec = _parsed(scene)
+    _check_inertials(spec)
+    spec.compiler.fusestatic = False
+    raw = compile_spec(spec, scene.name)
+    _name_everything(spec)
+    _freeze_inertias(spec, raw)
+    named = compile_spec(spec, scene.name)
+    _check_unchanged(raw, named, scene.name)
+    chosen = _chosen_pairs(named, config, scene.belief.names)
+    labels = [_add_pair(spec, named, pair) for pair in chosen]
+    model = compile_spec(spec, scene.name) if chosen else named
+    _warn_implausible(model)
+    period, substeps = _period(model, config)
+    pairs = tuple((model.pair(n).id, *pair) for n, pair in zip(labels, chosen, strict=True))
+    return Compiled(spec=spec, model=model, pairs=pairs, period=period, substeps=substeps)
+
+
+def compile_spec(spec: SpecTree, name: str) -> Model:
+    """Compile, turning MuJoCo's complaint into a ``SceneError``."""
+    with captured_warnings() as messages:
+        try:
+            model = spec.compile()
+        except ValueError as cause:
+            raise SceneError(f"Scene '{name}' does not compile. MuJoCo says: {_flat(cause)}") from (
+                cause
+            )
+    for message in messages:
+        warnings.warn(f"Scene '{name}': {message}", SameworldWarning, stacklevel=2)
+    return model
+
+
+def _flat(cause: Exception) -> str:
+    return " ".join(str(cause).split())
+
+
+def _parsed(scene: Scene) -> SpecTree:
+    text = checked_mjcf(scene.mjcf, scene.assets)
+    assets = dict(scene.assets)
+    includes = {name: data for name, data in assets.items() if name.endswith(".xml")}
+    try:
+        return mj.MjSpec.from_string(text, include=includes, assets=assets)
+    except ValueError as cause:
+        raise SceneError(
+            f"Scene '{scene.name}' is not valid MJCF. MuJoCo says: {_flat(cause)}"
+        ) from cause
+
+
+# ---- inertia -----------------------------------------------------------------------------------
+
+
+def _check_inertials(spec: SpecTree) -> None:
+    """Refuse explicit inertias that no rigid body has, naming body and numbers."""
+    for body in spec.bodies[1:]:
+        if not body.explicitinertial:
+            continue
+        full = np.array(body.fullinertia, dtype=np.float64)
+        if np.isfinite(full).all():
+            xx, yy, zz, xy, xz, yz = full
+            matrix = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        else:
+            matrix = np.diag(np.array(body.inertia, dtype=np.float64))
+        if float(body.mass) == 0.0 and not matrix.any():
+            continue  # massless by intention; MuJoCo checks whether it may be
+        problem = inertia_problem(float(body.mass), matrix)
+        if problem:
+            raise SceneError(f"Body '{body.name or '(unnamed)'}': {problem}. Mend its <inertial>.")
+
+
+def _freeze_inertias(spec: SpecTree, model: Model) -> None:
+    """Write compiled inertias out, so that geometry may be edited without changing them."""
+    compiler = spec.compiler
+    for body in spec.bodies[1:]:
+        index = body.id
+        if model.body_mass[index] <= 0:
+            continue
+        body.explicitinertial = True
+        body.mass = float(model.body_mass[index])
+        body.ipos = model.body_ipos[index]
+        body.iquat = model.body_iquat[index]
+        body.ialt.type = mj.mjtOrientation.mjORIENTATION_QUAT
+        body.inertia = model.body_inertia[index]
+        body.fullinertia = np.full(6, np.nan)
+    compiler.inertiafromgeom = int(mj.mjtInertiaFromGeom.mjINERTIAFROMGEOM_FALSE)
+    compiler.settotalmass, compiler.boundmass, compiler.boundinertia = -1.0, 0.0, 0.0
+    compiler.balanceinertia = False
+
+
+def _check_unchanged(raw: Model, named: Model, name: str) -> None:
+    for field in _FROZEN:
+        before, after = getattr(raw, field), getattr(named, field)
+        if before.shape != after.shape or not np.allclose(before, after, rtol=1e-9, atol=1e-12):
+            raise SceneError(
+                f"Scene '{name}': '{field}' changes when inertias are written out explicitly. "
+                "Remove compiler options such as alignfree and write <inertial> elements."
+            )
+
+
+# ---- names -------------------------------------------------------------------------------------
+
+
+def _name_everything(spec: SpecTree) -> None:
+    kinds: Mapping[str, Any] = {
+        "body": spec.bodies[1:],
+        "geom": spec.geoms,
+        "joint": spec.joints,
+        "actuator": spec.actuators,
+        "sensor": spec.sensors,
+    }
+    for kind, elements in kinds.items():
+        taken = {element.name for element in elements}
+        for element in elements:
+            if not element.name:
+                element.name = _fresh(f"{kind}{element.id}", taken)
+    pairs = spec.pairs
+    taken = {pair.name for pair in pairs}
+    for pair in pairs:
+        if not pair.name:
+            pair.name = _fresh(f"{pair.geomname1}+{pair.geomname2}", taken)
+
+
+def _fresh(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
+# ---- contact pairs -----------------------------------------------------------------------------
+
+
+def _chosen_pairs(
+    model: Model, config: ExplicitConfig, believed: Iterable[str]
+) -> tuple[tuple[int, int], ...]:
+    """Pairs that get parameters of their own."""
+    candidates = colliding_pairs(model)
+    if isinstance(config.pairs, int) and len(candidates) <= config.pairs:
+        return tuple(candidates)
+    patterns = () if isinstance(config.pairs, int) else config.pairs
+    names = [name.removeprefix("pair:").split(".")[0] for name in believed if name[:5] == "pair:"]
+    chosen: list[tuple[int, int]] = []
+    for first, second in candidates:
+        a, b = model.geom(first).name, model.geom(second).name
+        both = (f"{a}+{b}", f"{b}+{a}")
+        if any(name in names for name in both) or any(
+            fnmatch.fnmatchcase(name, pattern) for name in both for pattern in patterns
+        ):
+            chosen.append((first, second))
+    return tuple(chosen)
+
+
+def _add_pair(spec: SpecTree, model: Model, pair: tuple[int, int]) -> str:
+    """Write a pair with exactly the parameters that MuJoCo would have mixed; return its name."""
+    first, second = (model.geom(geom).name for geom in pair)
+    mixed = contact_parameters(model, *pair)
+    name = _fresh(f"{first}+{second}", {existing.name for existing in spec.pairs})
+    spec.add_pair(
+        name=name,
+        geomname1=first,
+        geomname2=second,
+        condim=mixed.condim,
+        friction=mixed.friction,
+        solref=mixed.solref,
+        solimp=mixed.solimp,
+        margin=mixed.margin,
+        gap=mixed.gap,
+        adhesion=mixed.adhesion,
+    )
+    return name
+
+
+# ---- plausibility and time ---------------------------------------------------------------------
+
+
+def _warn_implausible(model: Model) -> None:
+    for body in np.flatnonzero(model.body_mass > _HEAVY):
+        warnings.warn(
+            f"Body '{model.body(body).name}' weighs {model.body_mass[body]:.4g} kg. MJCF is in kg "
+            "and m: a geometry in millimetres makes masses a thousand million times too large.",
+            SameworldWarning,
+            stacklevel=2,
+        )
+    plane = int(mj.mjtGeom.mjGEOM_PLANE)
+    for geom in np.flatnonzero((model.geom_rbound > _LARGE) & (model.geom_type != plane)):
+        warnings.warn(
+            f"Geom '{model.geom(geom).name}' has a radius of {model.geom_rbound[geom]:.4g} m. MJCF "
+            "is in metres; was it written in millimetres?",
+            SameworldWarning,
+            stacklevel=2,
+        )
+
+
+def _period(model: Model, config: ExplicitConfig) -> tuple[float, int]:
+    """Control period and engine steps in it."""
+    timestep = float(model.opt.timestep)
+    period, where = config.period, "ExplicitConfig.period"
+    if period is None:
+        index = mj.mj_name2id(model, mj.mjtObj.mjOBJ_NUMERIC, "control_period")
+        if index < 0:
+            return timestep, 1
+        period = float(model.numeric_data[model.numeric_adr[index]])
+        where = "the numeric 'control_period'"
+    substeps = round(period / timestep) if math.isfinite(period) else 0
+    if substeps < 1 or not math.isclose(substeps * timestep, period, rel_tol=1e-9):
+        nearest = max(1, round(period / timestep)) * timestep if math.isfinite(period) else timestep
+        raise SceneError(
+            f"Control period {period:.9g} s ({where}) is no whole multiple of the timestep "
+            f"{timestep:.9g} s. The nearest that is: {nearest:.9g} s."
+        )
+    return period, substeps

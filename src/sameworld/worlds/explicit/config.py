@@ -1,0 +1,51 @@
+"""``ExplicitConfig``: how the explicit world is built, nothing about the scene itself."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from sameworld.core.errors import SceneError
+
+__all__ = ["ExplicitConfig"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplicitConfig:
+    """Options of the explicit world.
+
+    Attributes:
+        period: Control period [s], a whole multiple of the MJCF timestep. Default: the numeric
+            ``control_period`` of the MJCF, else its timestep.
+        threads: Threads of the batched rollout; 1 runs on the calling thread, 0 uses all cores.
+        pairs: Contact pairs that get their own parameters: a largest count up to which all pairs
+            that can collide are taken, or patterns such as ``cube+*``. Pairs that the scene's
+            belief names are always taken.
+        models: Edited models kept for reuse (least recently used go first).
+        memory: Rough limit on the buffers of one rollout call [bytes]; larger batches are split.
+        edits: How parameters reach the model: ``fields`` edits a copy of the compiled model,
+            ``recompile`` edits the MjSpec and compiles it again (the slow reference).
+        guard: Folder that receives a replayable dump of the first element that fails.
+    """
+
+    period: float | None = None
+    threads: int = 1
+    pairs: int | tuple[str, ...] = 32
+    models: int = 256
+    memory: int = 64 * 2**20
+    edits: Literal["fields", "recompile"] = "fields"
+    guard: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.period is not None and not (math.isfinite(self.period) and self.period > 0):
+            raise SceneError(f"Control period is {self.period} s; it must be positive.")
+        if self.threads < 0:
+            raise SceneError(f"threads is {self.threads}; use 1, a larger number, or 0 for all.")
+        if self.models < 1 or self.memory < 2**16:
+            raise SceneError("ExplicitConfig needs models >= 1 and memory >= 65536 bytes.")
+        if isinstance(self.pairs, int) and self.pairs < 0:
+            raise SceneError(f"pairs is {self.pairs}; use a count >= 0 or patterns like 'cube+*'.")
+        if self.edits not in ("fields", "recompile"):
+            raise SceneError(f"edits is '{self.edits}'; use 'fields' or 'recompile'.")

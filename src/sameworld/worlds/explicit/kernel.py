@@ -1,0 +1,207 @@
+"""``Kernel``: everything about a scene that does not depend on what is believed of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from sameworld.core.arrays import Array
+from sameworld.core.belief import Belief
+from sameworld.core.errors import AddressError, closest, listed
+from sameworld.core.scene import Scene
+from sameworld.core.spec import Spec
+from sameworld.worlds.explicit.addresses import model_slots
+from sameworld.worlds.explicit.channels import (
+    Signal,
+    action_channels,
+    joint_signals,
+    sensor_signals,
+    unique_names,
+)
+from sameworld.worlds.explicit.compile import Compiled, compile_scene
+from sameworld.worlds.explicit.config import ExplicitConfig
+from sameworld.worlds.explicit.engine import Model, mj
+from sameworld.worlds.explicit.layout import INTEGRATION, Layout
+from sameworld.worlds.explicit.models import Models
+from sameworld.worlds.explicit.render import Painter
+from sameworld.worlds.explicit.sensing import Sensing, sensor_slots
+from sameworld.worlds.explicit.simulator import Simulator
+from sameworld.worlds.explicit.slots import Slot
+from sameworld.worlds.explicit.start import StartMap, start_map
+
+__all__ = ["Kernel", "make_kernel"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Kernel:
+    """A compiled scene with its tables and caches.
+
+    Attributes:
+        config: How it was built.
+        compiled: The compiled scene.
+        slots: Every parameter; those that edit the model come first.
+        edits: How many of them edit the model.
+        observed: The observation signals.
+        starts: Start parameters and where they go.
+        spec: The contract of the world.
+        aliases: The other spelling of each contact pair to the one in use.
+    """
+
+    config: ExplicitConfig
+    compiled: Compiled
+    slots: tuple[Slot, ...]
+    edits: int
+    observed: tuple[Signal, ...]
+    starts: StartMap
+    spec: Spec
+    aliases: dict[str, str]
+
+    @property
+    def model(self) -> Model:
+        """The compiled model, unedited."""
+        return self.compiled.model
+
+    @property
+    def has_sensors(self) -> bool:
+        """Whether the scene has MJCF sensors."""
+        return self.model.nsensordata > 0
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Layout of the integration state."""
+        return Layout.of(self.model)
+
+    @cached_property
+    def models(self) -> Models:
+        """Edited models by parameter values."""
+        return Models(self.compiled, self.slots[: self.edits], self.config)
+
+    @cached_property
+    def simulator(self) -> Simulator:
+        """The engine."""
+        return Simulator(self.compiled, self.models, self.layout, self.config)
+
+    @cached_property
+    def sensing(self) -> Sensing:
+        """Delay, gain and bias of the signals."""
+        return Sensing(self.spec.observations, self.slots, self.spec.period)
+
+    @cached_property
+    def painter(self) -> Painter:
+        """The renderer; opens OpenGL on first use."""
+        return Painter(self.model, self.simulator, self.layout)
+
+    def signals(self, qpos: Array, qvel: Array, sensordata: Array) -> dict[str, Array]:
+        """Signals by name from joint and sensor arrays [..., n]."""
+        sources = {"qpos": qpos, "qvel": qvel, "sensordata": sensordata}
+        return {s.spec.name: s.read(sources[s.source]) for s in self.observed}
+
+    def canonical(self, belief: Belief) -> Belief:
+        """Spell contact pairs as the world does, and refuse names that do not exist.
+
+        Raises:
+            AddressError: A name is no parameter of the scene.
+        """
+        names = {slot.name for slot in self.slots}
+        renamed = tuple(
+            replace(p, name=self.aliases[p.name]) if p.name in self.aliases else p
+            for p in belief.parameters
+        )
+        for parameter in renamed:
+            if parameter.name not in names:
+                raise AddressError(_unknown(parameter.name, sorted(names)))
+        return replace(belief, parameters=renamed)
+
+    def placed(self, starts: Array, values: Array, given: frozenset[str]) -> Array:
+        """Integration states [B, size] for starts [B, S] and parameters [B, P].
+
+        NaN where a start is not finite or the parameters are impossible.
+        """
+        rows = np.repeat(self._initial[None], len(starts), axis=0)
+        self.starts.write(starts, rows[:, self.layout.moving])
+        models, index = self.models.assign(values, given)
+        impossible = np.array([bool(edited.reason) for edited in models])[index]
+        rows[impossible | ~self.layout.runnable(rows)] = np.nan
+        if self.model.nhistory:
+            self.simulator.fill_history(rows, models, index)
+        return rows
+
+    @cached_property
+    def _initial(self) -> Array:
+        """Integration state before starts are written: defaults, or those of a keyframe."""
+        data = mj.MjData(self.model)
+        key = home_keyframe(self.model)
+        if key is not None:
+            data.qpos[:] = self.model.key_qpos[key]
+            data.act[:] = self.model.key_act[key]
+            data.ctrl[:] = self.model.key_ctrl[key]
+        row = np.empty(self.layout.size)
+        mj.mj_getState(self.model, data, row, INTEGRATION)
+        return row
+
+
+def _unknown(name: str, names: list[str]) -> str:
+    kind = name.partition(":")[0]
+    alike = [n for n in names if n.startswith(f"{kind}:")]
+    hint = " (is the pair unable to collide?)" if kind == "pair" else ""
+    return (
+        f"The scene has no parameter '{name}'{hint}. Of kind '{kind}' it has {listed(alike)}."
+        f"{closest(name, names)}"
+    )
+
+
+def home_keyframe(model: Model) -> int | None:
+    """Keyframe that gives the default start: ``home``, else the first, else none."""
+    if not model.nkey:
+        return None
+    home = int(mj.mj_name2id(model, mj.mjtObj.mjOBJ_KEY, "home"))
+    return max(home, 0)
+
+
+def make_kernel(scene: Scene, config: ExplicitConfig) -> Kernel:
+    """Compile a scene and lay out its tables.
+
+    Raises:
+        SceneError: The scene cannot be compiled or names signals twice.
+    """
+    compiled = compile_scene(scene, config)
+    model = compiled.model
+    observed = (*joint_signals(model), *sensor_signals(model))
+    actions = tuple(action_channels(model))
+    channels = tuple(signal.spec for signal in observed)
+    unique_names((*channels, *actions), scene.name)
+    sensors = sensor_slots(model, observed)
+    editing = [*model_slots(compiled, scene.belief.names)]
+    editing += [slot for slot in sensors if slot.group != "sensor"]
+    slots = (*editing, *(slot for slot in sensors if slot.group == "sensor"))
+    key = home_keyframe(model)
+    starts = start_map(model, model.qpos0 if key is None else model.key_qpos[key])
+    spec = Spec(
+        period=compiled.period,
+        observations=channels,
+        actions=actions,
+        start=starts.belief,
+        capabilities=frozenset({"rollout", "render"}),
+    )
+    return Kernel(
+        config=config,
+        compiled=compiled,
+        slots=slots,
+        edits=len(editing),
+        observed=observed,
+        starts=starts,
+        spec=spec,
+        aliases=_aliases(slots),
+    )
+
+
+def _aliases(slots: tuple[Slot, ...]) -> dict[str, str]:
+    aliases: dict[str, str] = {}
+    for slot in slots:
+        if slot.name.startswith("pair:"):
+            target, _, part = slot.name.removeprefix("pair:").partition(".")
+            first, _, second = target.partition("+")
+            aliases[f"pair:{second}+{first}.{part}"] = slot.name
+    return aliases

@@ -1,0 +1,103 @@
+"""Models for parameter values: edited copies of the compiled one, kept for reuse."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from math import isfinite
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sameworld.core.arrays import Array
+from sameworld.worlds.explicit.compile import Compiled
+from sameworld.worlds.explicit.config import ExplicitConfig
+from sameworld.worlds.explicit.edits import Change, Editor
+from sameworld.worlds.explicit.engine import Model
+from sameworld.worlds.explicit.slots import Slot
+
+__all__ = ["Edited", "Models"]
+
+_Key: TypeAlias = tuple[tuple[Change, ...], frozenset[str]]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Edited:
+    """A model for one set of parameter values.
+
+    Attributes:
+        model: The model; the unedited one if the values are impossible.
+        reason: Why the values are impossible, else empty.
+        general: Whether it has the layout without MuJoCo's shortcut for simple bodies. Models of
+            different layout never share an MjData.
+    """
+
+    model: Model
+    reason: str = ""
+    general: bool = False
+
+
+class Models:
+    """Cache of edited models, least recently used go first.
+
+    Args:
+        compiled: The scene.
+        slots: Its model slots, in the order of the parameter columns.
+        config: Cache size and the way of editing.
+    """
+
+    def __init__(self, compiled: Compiled, slots: tuple[Slot, ...], config: ExplicitConfig) -> None:
+        self.editor = Editor(compiled=compiled, slots=slots)
+        self._limit = config.models
+        self._recompiles = config.edits == "recompile"
+        self._base = np.array([slot.value for slot in slots])
+        self.plain = Edited(model=compiled.model)
+        self._kept: OrderedDict[_Key, Edited] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def assign(self, values: Array, given: frozenset[str]) -> tuple[list[Edited], NDArray[np.intp]]:
+        """Models for values [B, P] and, per element, which of them it takes.
+
+        Args:
+            values: Values of the model slots; further columns are ignored.
+            given: Moments of inertia that the belief names.
+        """
+        values = values[:, : len(self._base)]
+        columns = np.flatnonzero((values != self._base).any(axis=0))
+        if not len(columns):
+            return [self.plain], np.zeros(len(values), dtype=np.intp)
+        rows = values[:, columns]
+        if (rows == rows[0]).all():
+            return [self._get(rows[0], columns, given)], np.zeros(len(values), dtype=np.intp)
+        unique, inverse = np.unique(rows, axis=0, return_inverse=True)
+        return [self._get(row, columns, given) for row in unique], inverse.reshape(-1)
+
+    def _get(self, row: Array, columns: NDArray[np.intp], given: frozenset[str]) -> Edited:
+        changes = tuple(
+            (column, value)
+            for column, value in zip(columns.tolist(), row.tolist(), strict=True)
+            if value != self._base[column]
+        )
+        if not changes:
+            return self.plain
+        key = (changes, given)
+        found = self._kept.get(key)
+        if found is None:
+            found = self._kept[key] = self._make(changes, given)
+            if len(self._kept) > self._limit:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(key)
+        return found
+
+    def _make(self, changes: tuple[Change, ...], given: frozenset[str]) -> Edited:
+        bad = [self.editor.slots[column].name for column, value in changes if not isfinite(value)]
+        if bad:
+            return Edited(model=self.plain.model, reason=f"{bad[0]} is not finite")
+        edit = self.editor.recompile if self._recompiles else self.editor.edit_fields
+        model = edit(changes, given)
+        if isinstance(model, str):
+            return Edited(model=self.plain.model, reason=model)
+        return Edited(model=model, general=self.editor.needs_general(changes))
