@@ -71,9 +71,13 @@ def say_facts(facts: Mapping[str, str]) -> None:
 
 def say_grid(grid: Grid) -> None:
     """A table."""
-    table = Table(box=box.SIMPLE_HEAD, title=grid.title, title_justify="left", title_style="bold")
+    table = Table(
+        box=box.SIMPLE_HEAD, title=Text(grid.title), title_justify="left", title_style="bold"
+    )
     for name in grid.header:
-        table.add_column(name, justify="right" if name in grid.right else "left", overflow="fold")
+        table.add_column(
+            Text(name), justify="right" if name in grid.right else "left", overflow="fold"
+        )
     for row in grid.rows:
         table.add_row(*(Text(cell) for cell in row))
     _console().print(table)

@@ -14,7 +14,7 @@ from sameworld.cli.console import Grid
 from sameworld.cli.sources import RECORDINGS, episodes_from, scene_from
 from sameworld.core.belief import Belief
 from sameworld.core.episode import Channel, Episode
-from sameworld.core.errors import SameworldError, StoreError
+from sameworld.core.errors import SameworldError, StoreError, closest, listed
 from sameworld.core.parameters import Parameter
 from sameworld.core.scene import Scene
 from sameworld.core.units import suspicion
@@ -74,7 +74,7 @@ def describe(source: str) -> Description:
     if not path.exists():
         if source.partition(":")[0] in RECORDINGS:
             return describe_episodes(episodes_from(source))
-        return describe_scene(scene_from(source))
+        return describe_scene(_from_zoo(source))
     if (path / "versions.json").is_file():
         return _describe_run(path)
     if (path / "episodes.jsonl").is_file():
@@ -87,6 +87,18 @@ def describe(source: str) -> Description:
         f"'{source}' is nothing known: expected a scene folder (scene.xml), an MJCF file (.xml), "
         "an episode store (episodes.jsonl), a run folder (versions.json) or a belief (.json)."
     )
+
+
+def _from_zoo(source: str) -> Scene:
+    from sameworld.zoo.scenes import scene_names
+
+    if source not in scene_names():
+        names = (*scene_names(), *RECORDINGS)
+        raise StoreError(
+            f"There is no '{source}' here, and the zoo knows no such name. "
+            f"Zoo: {listed(names)}.{closest(source, names)}"
+        )
+    return scene_from(source)
 
 
 def describe_scene(scene: Scene) -> Description:
