@@ -104,6 +104,9 @@ def _check_element(element: Element, what: str) -> None:
             f"{what} uses <{element.tag}>: engine plugins load shared libraries and are not "
             "allowed in a scene. Remove it, or express it as a component."
         )
+    for name, value in element.attrib.items():
+        if name != "name" and any(part.lower().lstrip("+-") == "nan" for part in value.split()):
+            raise SceneError(f"{what}: <{element.tag} {name}='{value:.80}'> holds NaN.")
 
 
 def _check_inside(path: str, what: str) -> None:
