@@ -38,7 +38,10 @@ def finite_array(
         error: Not numeric, wrong number of axes, or NaN/Inf inside (with the first place).
     """
     try:
-        array = frozen(values)
+        given = np.asarray(values)
+        if given.dtype.kind in "cSUMm":
+            raise TypeError(f"it holds {given.dtype} values")
+        array = frozen(given)
     except (TypeError, ValueError) as cause:
         raise error(f"{what} is not numeric: {cause}.") from cause
     if ndim is not None and array.ndim != ndim:
