@@ -105,7 +105,7 @@ class ExplicitWorld:
         starts = self._filled(self.spec.start.names, self.spec.start.mean.array, start, batch)
         values = self._filled(self._names, self._mean, parameters, batch)
         rows = self.kernel.placed(starts, values, self._given)
-        keys = np.random.SeedSequence(seed).generate_state(batch, np.uint64)
+        keys = np.random.SeedSequence(seed).generate_state(batch, np.uint64).astype(np.uint64)
         state = State(
             arrays={_STATE: rows},
             time=np.zeros(batch),
@@ -141,10 +141,15 @@ class ExplicitWorld:
     def step(self, state: State, action: Array) -> State:
         """Advance by one control period under actions [B, A]; ``state`` is not changed."""
         action = np.asarray(action, dtype=np.float64)
-        action = self.spec.check_actions(action.reshape(state.batch, 1, -1))[:, 0]
+        if action.shape != (state.batch, self.spec.action_size):
+            raise SpecError(
+                f"Action needs shape [{state.batch}, {self.spec.action_size}] for "
+                f"{listed(c.name for c in self.spec.actions)}, got {action.shape}."
+            )
+        action = self.spec.check_actions(action[:, None])[:, 0]
         kernel, rows = self.kernel, state.arrays[_STATE]
-        models, index = kernel.models.assign(state.parameters.array, self._given)
-        new, failures = kernel.simulator.step(rows, models, index, action)
+        models = kernel.models.assign(state.parameters.array, self._given)
+        new, failures = kernel.simulator.step(rows, models, action)
         self._guard(state, action[:, None], failures)
         moved = replace(state, arrays={_STATE: new}, time=state.time + self.spec.period)
         histories = {name: a for name, a in state.arrays.items() if name != _STATE}
@@ -168,10 +173,11 @@ class ExplicitWorld:
         kernel, rows = self.kernel, state.arrays[_STATE]
         sensed = np.zeros((state.batch, 0))
         if kernel.has_sensors:
-            models, index = kernel.models.assign(state.parameters.array, self._given)
-            sensed = kernel.simulator.sensordata(rows, models, index)
+            models = kernel.models.assign(state.parameters.array, self._given)
+            sensed = kernel.simulator.sensordata(rows, models)
         layout = kernel.layout
-        return kernel.signals(rows[:, layout.qpos], rows[:, layout.qvel], sensed)
+        signals = kernel.signals(rows[:, layout.qpos], rows[:, layout.qvel], sensed)
+        return {name: signal.copy() for name, signal in signals.items()}
 
     # ---- many ticks ----------------------------------------------------------------------
 
@@ -180,13 +186,11 @@ class ExplicitWorld:
 
         Equal, bit by bit, to looping ``step`` and ``observe``.
         """
-        actions = self.spec.check_actions(actions)
-        if len(actions) != state.batch:
-            raise SpecError(f"Actions hold {len(actions)} elements, the state {state.batch}.")
+        actions = self._checked(actions, state)
         kernel, values = self.kernel, state.parameters.array
         trace = kernel.simulator.rollout(state.arrays[_STATE], values, self._given, actions)
         signals = kernel.signals(trace.qpos, trace.qvel, trace.sensordata)
-        valid = np.ones(trace.qpos.shape[:2], dtype=np.bool_)
+        valid = np.ones((state.batch, actions.shape[1] + 1), dtype=np.bool_)
         for element, failure in trace.failures.items():
             valid[element, failure.row :] = False
         if not kernel.sensing.is_neutral(values):
@@ -208,13 +212,13 @@ class ExplicitWorld:
         if folder is None or not failures:
             return
         element = min(failures)
-        models, index = self.kernel.models.assign(
+        models = self.kernel.models.assign(
             state.parameters.array[element : element + 1], self._given
         )
         dump_failure(
             folder,
             scene=self.scene,
-            model=models[index[0]].model,
+            model=models[0].model,
             row=state.arrays[_STATE][element],
             actions=actions[element],
             substeps=self.kernel.compiled.substeps,
@@ -236,10 +240,10 @@ class ExplicitWorld:
             SceneError: Unknown camera, or no offscreen OpenGL on this machine.
         """
         rows = state.arrays[_STATE]
-        models, index = self.kernel.models.assign(state.parameters.array, self._given)
+        models = self.kernel.models.assign(state.parameters.array, self._given)
         named = {c.name: c for c in self.scene.cameras}
         view = named.get(camera, camera) if isinstance(camera, str) else camera
-        return self.kernel.painter.images(rows, models, index, view)
+        return self.kernel.painter.images(rows, models, view)
 
 
 def _reasons(valid: NDArray[np.bool_], failures: dict[int, Failure]) -> tuple[str, ...]:
