@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sameworld.core.arrays import Array
 from sameworld.worlds.explicit.engine import Model, mj
 
 __all__ = ["ContactParameters", "colliding_pairs", "contact_parameters", "write_pair"]
 
+_Ids: TypeAlias = NDArray[np.intp]
+_Mask: TypeAlias = NDArray[np.bool_]
 _MINVAL = 1e-15
 
 
@@ -45,7 +49,8 @@ def colliding_pairs(model: Model) -> list[tuple[int, int]]:
     """
     if model.opt.disableflags & int(mj.mjtDisableBit.mjDSBL_CONTACT):
         return []
-    first, second = np.triu_indices(model.ngeom, k=1)
+    upper = np.triu_indices(int(model.ngeom), k=1)
+    first, second = upper[0].astype(np.intp), upper[1].astype(np.intp)
     keep = _masks_meet(model, first, second) & ~_filtered(model, first, second)
     keep &= ~_immovable_shapes(model, first, second)
     explicit = {frozenset(p) for p in zip(*_explicit(model), strict=True)}
@@ -57,12 +62,12 @@ def _explicit(model: Model) -> tuple[list[int], list[int]]:
     return model.pair_geom1.tolist(), model.pair_geom2.tolist()
 
 
-def _masks_meet(model: Model, first: Array, second: Array) -> Array:
+def _masks_meet(model: Model, first: _Ids, second: _Ids) -> _Mask:
     kinds, partners = model.geom_contype, model.geom_conaffinity
     return ((kinds[first] & partners[second]) | (kinds[second] & partners[first])) != 0
 
 
-def _filtered(model: Model, first: Array, second: Array) -> Array:
+def _filtered(model: Model, first: _Ids, second: _Ids) -> _Mask:
     """Same body, welded together, parent and child, or excluded by name."""
     weld = model.body_weldid
     parent = weld[model.body_parentid[weld]]
@@ -76,10 +81,10 @@ def _filtered(model: Model, first: Array, second: Array) -> Array:
     return out | np.isin((low.astype(np.int64) << 16) + high, model.exclude_signature)
 
 
-def _immovable_shapes(model: Model, first: Array, second: Array) -> Array:
+def _immovable_shapes(model: Model, first: _Ids, second: _Ids) -> _Mask:
     """Pairs of shapes for which MuJoCo has no collision function."""
     flat = [int(mj.mjtGeom.mjGEOM_PLANE), int(mj.mjtGeom.mjGEOM_HFIELD)]
-    kind = np.isin(model.geom_type, flat)
+    kind: _Mask = np.isin(model.geom_type, flat)
     return kind[first] & kind[second]
 
 

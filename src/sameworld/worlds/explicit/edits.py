@@ -17,7 +17,7 @@ import numpy as np
 
 from sameworld.core.arrays import Array
 from sameworld.core.errors import SceneError
-from sameworld.core.manifolds import compose, inverse
+from sameworld.core.manifolds import compose, inverse, normalised
 from sameworld.maths.rotations import rotate
 from sameworld.worlds.explicit.compile import Compiled, compile_spec
 from sameworld.worlds.explicit.contacts import ContactParameters, contact_parameters, write_pair
@@ -60,7 +60,7 @@ class Editor:
     @cached_property
     def _mean_inertia_is_derived(self) -> bool:
         model = self.compiled.model
-        return model.nv > 0 and bool(np.isclose(model.stat.meaninertia, np.mean(model.dof_M0)))
+        return model.nv > 0 and bool(np.isclose(model.stat.meaninertia, _mean(model.dof_M0)))
 
     def needs_general(self, changes: Iterable[Change]) -> bool:
         """Whether a centre of mass or principal axis moves in a body compiled as simple."""
@@ -104,7 +104,7 @@ class Editor:
     def _refresh(self, model: Model, general: bool) -> None:
         mj.mj_setConst(model, self._general_data if general else self._simple_data)
         if self._mean_inertia_is_derived:
-            model.stat.meaninertia = float(np.mean(model.dof_M0))
+            model.stat.meaninertia = _mean(model.dof_M0)
 
     # ---- MjSpec and a new compilation -----------------------------------------------------
 
@@ -200,6 +200,10 @@ class Editor:
         ]
 
 
+def _mean(values: Array) -> float:
+    return float(np.mean(values))
+
+
 def _write_inertial(model: Model, body: int, inertial: Inertial) -> None:
     model.body_mass[body] = inertial.mass
     model.body_ipos[body] = inertial.com
@@ -225,6 +229,6 @@ def _frame_turn(spec: SpecTree, geom: Any) -> Array:
         if frame.alt.type != mj.mjtOrientation.mjORIENTATION_QUAT:
             options = spec.compiler
             own = spec.resolve_orientation(options.degree, options.eulerseq, frame.alt)
-        turn = compose(np.array(own, dtype=np.float64), turn)
+        turn = compose(normalised(np.array(own, dtype=np.float64)), turn)
         frame = frame.frame
     return turn

@@ -9,8 +9,8 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
-import mujoco as _mujoco
-from mujoco import rollout as _rollout
+import mujoco as _mujoco  # pyright: ignore[reportMissingTypeStubs]
+from mujoco import rollout as _rollout  # pyright: ignore[reportMissingTypeStubs]
 
 __all__ = ["Data", "Model", "SpecTree", "captured_warnings", "mj", "mj_rollout"]
 

@@ -37,7 +37,8 @@ class Failure:
 
 def is_bad_action(actions: Array) -> BoolArray:
     """Whether actions [..., A] hold something MuJoCo refuses as a control, [...]."""
-    return ~(np.abs(actions) < HUGE).all(axis=-1)
+    fine = np.abs(actions) < HUGE
+    return np.asarray(~fine.all(axis=-1), dtype=np.bool_)
 
 
 def described(model: Model, message: str) -> str:
@@ -85,12 +86,15 @@ class Tracer:
         """
         timestep = float(self.models[0].opt.timestep)
         steps = full.shape[1]
-        expected = initial[:, :1] + timestep * np.arange(1, steps + 1)
+        ahead: Array = timestep * np.arange(1, steps + 1, dtype=np.float64)
+        expected = initial[:, :1] + ahead
         on_time = np.abs(full[:, :, 0] - expected) < 0.25 * timestep
-        first = np.where(on_time.all(axis=1), steps, np.argmin(on_time, axis=1))
+        late: list[int] = np.argmin(on_time, axis=1).tolist()
+        fine = np.asarray(on_time.all(axis=1), dtype=np.bool_)
         found: dict[int, Failure] = {}
         for element in range(len(full)):
-            failure = self._failure(element, int(first[element]), initial, control, full)
+            first = steps if fine[element] else late[element]
+            failure = self._failure(element, first, initial, control, full)
             if failure is not None and failure.row <= ticks:
                 found[element] = failure
         return found

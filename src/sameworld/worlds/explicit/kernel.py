@@ -121,11 +121,11 @@ class Kernel:
         """
         rows = np.repeat(self._initial[None], len(starts), axis=0)
         self.starts.write(starts, rows[:, self.layout.moving])
-        models, index = self.models.assign(values, given)
-        impossible = np.array([bool(edited.reason) for edited in models])[index]
+        models = self.models.assign(values, given)
+        impossible = np.array([bool(edited.reason) for edited in models.models])[models.index]
         rows[impossible | ~self.layout.runnable(rows)] = np.nan
         if self.model.nhistory:
-            self.simulator.fill_history(rows, models, index)
+            self.simulator.fill_history(rows, models)
         return rows
 
     @cached_property

@@ -60,7 +60,7 @@ class Layout:
                 offset += size
             bit <<= 1
         kinds = mj.mjtState
-        full = [np.arange(s.start, s.stop) for b, s in places.items() if b & _FULL]
+        full = [k for b, s in places.items() if b & _FULL for k in range(s.start, s.stop)]
         qpos, qvel = places[int(kinds.mjSTATE_QPOS)], places[int(kinds.mjSTATE_QVEL)]
         return cls(
             size=offset,
@@ -71,7 +71,7 @@ class Layout:
             history=places[int(kinds.mjSTATE_HISTORY)],
             warmstart=places[int(kinds.mjSTATE_WARMSTART)],
             ctrl=places[int(kinds.mjSTATE_CTRL)],
-            full=np.concatenate(full).astype(np.intp),
+            full=np.array(full, dtype=np.intp),
             full_qpos=slice(1, 1 + model.nq),
             full_qvel=slice(1 + model.nq, 1 + model.nq + model.nv),
         )

@@ -17,7 +17,7 @@ from sameworld.worlds.explicit.edits import Change, Editor
 from sameworld.worlds.explicit.engine import Model
 from sameworld.worlds.explicit.slots import Slot
 
-__all__ = ["Edited", "Models"]
+__all__ = ["Assignment", "Edited", "Models"]
 
 _Key: TypeAlias = tuple[tuple[Change, ...], frozenset[str]]
 
@@ -36,6 +36,22 @@ class Edited:
     model: Model
     reason: str = ""
     general: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Assignment:
+    """Which model each element of a batch runs on.
+
+    Attributes:
+        models: The distinct models.
+        index: Position of each element's model among them [B].
+    """
+
+    models: list[Edited]
+    index: NDArray[np.intp]
+
+    def __getitem__(self, element: int) -> Edited:
+        return self.models[int(self.index[element])]
 
 
 class Models:
@@ -58,8 +74,8 @@ class Models:
     def __len__(self) -> int:
         return len(self._kept)
 
-    def assign(self, values: Array, given: frozenset[str]) -> tuple[list[Edited], NDArray[np.intp]]:
-        """Models for values [B, P] and, per element, which of them it takes.
+    def assign(self, values: Array, given: frozenset[str]) -> Assignment:
+        """Models for values [B, P].
 
         Args:
             values: Values of the model slots; further columns are ignored.
@@ -68,12 +84,13 @@ class Models:
         values = values[:, : len(self._base)]
         columns = np.flatnonzero((values != self._base).any(axis=0))
         if not len(columns):
-            return [self.plain], np.zeros(len(values), dtype=np.intp)
+            return _alone(self.plain, len(values))
         rows = values[:, columns]
         if (rows == rows[0]).all():
-            return [self._get(rows[0], columns, given)], np.zeros(len(values), dtype=np.intp)
+            return _alone(self._get(rows[0], columns, given), len(values))
         unique, inverse = np.unique(rows, axis=0, return_inverse=True)
-        return [self._get(row, columns, given) for row in unique], inverse.reshape(-1)
+        models = [self._get(row, columns, given) for row in unique]
+        return Assignment(models=models, index=inverse.reshape(-1))
 
     def _get(self, row: Array, columns: NDArray[np.intp], given: frozenset[str]) -> Edited:
         changes = tuple(
@@ -101,3 +118,7 @@ class Models:
         if isinstance(model, str):
             return Edited(model=self.plain.model, reason=model)
         return Edited(model=model, general=self.editor.needs_general(changes))
+
+
+def _alone(model: Edited, batch: int) -> Assignment:
+    return Assignment(models=[model], index=np.zeros(batch, dtype=np.intp))

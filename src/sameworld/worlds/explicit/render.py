@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from sameworld.worlds.explicit.engine import Data, Model, captured_warnings, mj
 from sameworld.worlds.explicit.layout import INTEGRATION, Layout
 
 if TYPE_CHECKING:
-    from sameworld.worlds.explicit.models import Edited
+    from sameworld.worlds.explicit.models import Assignment
     from sameworld.worlds.explicit.simulator import Simulator
 
 __all__ = ["Painter"]
@@ -43,8 +42,7 @@ class Painter:
     def images(
         self,
         rows: Array,
-        models: Sequence[Edited],
-        index: NDArray[np.intp],
+        models: Assignment,
         camera: Camera | str,
     ) -> NDArray[np.uint8]:
         """Images [B, H, W, 3] of integration states [B, size]; black where they are invalid."""
@@ -52,7 +50,7 @@ class Painter:
         out = np.zeros((len(rows), height, width, 3), dtype=np.uint8)
         renderer = self._renderer(width, height)
         for element in np.flatnonzero(self._layout.runnable(rows)).tolist():
-            edited = models[index[element]]
+            edited = models[element]
             data = self._simulator.pool(general=edited.general)[0]
             with captured_warnings():
                 mj.mj_setState(edited.model, data, rows[element], INTEGRATION)

@@ -105,8 +105,9 @@ class Sensing:
         self._period = period
         columns = {(s.owner, s.part): k for k, s in enumerate(slots) if s.group == "sensor"}
         self._chains = tuple(_chain(channel, columns) for channel in channels)
-        self._columns = np.array(sorted(columns.values()), dtype=np.intp)
-        self._neutral = np.array([slots[k].value for k in self._columns])
+        own = sorted(columns.values())
+        self._columns = np.array(own, dtype=np.intp)
+        self._neutral = np.array([slots[k].value for k in own], dtype=np.float64)
 
     def is_neutral(self, parameters: Array) -> bool:
         """Whether nothing is to be done for parameters [B, P]."""
@@ -205,8 +206,9 @@ def _delayed(raw: Array, history: Array, lag: Array, *, turns: bool) -> Array:
     ticks = np.concatenate([history[:, :-1], raw], axis=1)
     whole = np.floor(lag + 1e-9).astype(np.intp)
     part = np.clip(lag - whole, 0.0, 1.0)
-    element = np.arange(len(raw))[:, None]
-    newer = past + np.arange(raw.shape[1])[None] - np.clip(whole, 0, past)[:, None]
+    element = np.arange(len(raw), dtype=np.intp)[:, None]
+    rows = np.arange(raw.shape[1], dtype=np.intp)
+    newer = past + rows[None] - np.minimum(whole, past)[:, None]
     older = np.maximum(newer - 1, 0)
     weight = part.reshape(-1, 1, *(1,) * (raw.ndim - 2))
     a, b = ticks[element, newer], ticks[element, older]

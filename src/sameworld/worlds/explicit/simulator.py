@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,7 +16,7 @@ from sameworld.worlds.explicit.delays import fill_delay_buffers
 from sameworld.worlds.explicit.engine import Data, captured_warnings, mj, mj_rollout
 from sameworld.worlds.explicit.failures import Failure, Tracer, is_bad_action
 from sameworld.worlds.explicit.layout import INTEGRATION, Layout
-from sameworld.worlds.explicit.models import Edited, Models
+from sameworld.worlds.explicit.models import Assignment, Models
 
 __all__ = ["Simulator", "Trace"]
 
@@ -82,7 +82,7 @@ class Simulator:
     # ---- one tick ------------------------------------------------------------------------
 
     def step(
-        self, rows: Array, models: Sequence[Edited], index: NDArray[np.intp], actions: Array
+        self, rows: Array, models: Assignment, actions: Array
     ) -> tuple[Array, dict[int, Failure]]:
         """Advance rows [B, size] by one control period under actions [B, A].
 
@@ -94,7 +94,7 @@ class Simulator:
         runnable = self._layout.runnable(rows) & ~is_bad_action(actions)
         with captured_warnings() as messages:
             for element in np.flatnonzero(runnable).tolist():
-                edited = models[index[element]]
+                edited = models[element]
                 data = self.pool(general=edited.general)[0]
                 mj.mj_setState(edited.model, data, rows[element], INTEGRATION)
                 data.ctrl[:] = actions[element]
@@ -107,7 +107,7 @@ class Simulator:
                 mj.mj_resetData(edited.model, data)
         return out, failures
 
-    def sensordata(self, rows: Array, models: Sequence[Edited], index: NDArray[np.intp]) -> Array:
+    def sensordata(self, rows: Array, models: Assignment) -> Array:
         """Sensor values [B, ns] of rows [B, size], with the control applied last.
 
         Sensors of accelerations and forces need the constraint solver, which starts from zero
@@ -118,7 +118,7 @@ class Simulator:
             return out
         with captured_warnings():
             for element in np.flatnonzero(self._layout.runnable(rows)).tolist():
-                edited = models[index[element]]
+                edited = models[element]
                 data = self.pool(general=edited.general)[0]
                 mj.mj_setState(edited.model, data, rows[element], INTEGRATION)
                 if self._late_sensors:
@@ -129,10 +129,10 @@ class Simulator:
                 out[element] = data.sensordata
         return out
 
-    def fill_history(self, rows: Array, models: Sequence[Edited], index: NDArray[np.intp]) -> None:
+    def fill_history(self, rows: Array, models: Assignment) -> None:
         """Let MuJoCo's delay buffers hold the control and sensor values of the start, in place."""
         for element in np.flatnonzero(self._layout.runnable(rows)).tolist():
-            edited = models[index[element]]
+            edited = models[element]
             data = self.pool(general=edited.general)[0]
             mj.mj_setState(edited.model, data, rows[element], INTEGRATION)
             fill_delay_buffers(edited.model, data)
@@ -149,18 +149,18 @@ class Simulator:
         trace.qpos[:, 0] = rows[:, self._layout.qpos]
         trace.qvel[:, 0] = rows[:, self._layout.qvel]
         for part in self._chunks(batch, ticks, actions.shape[2]):
-            models, index = self._models.assign(parameters[part], given)
+            models = self._models.assign(parameters[part], given)
             runnable = self._layout.runnable(rows[part])
             for element in np.flatnonzero(~runnable).tolist():
-                reason = models[index[element]].reason or "its start is not finite"
+                reason = models[element].reason or "its start is not finite"
                 trace.failures[part.start + element] = Failure(row=0, reason=reason)
-            for general in {edited.general for edited in models}:
-                wanted = np.array([edited.general == general for edited in models])
-                chosen = np.flatnonzero(runnable & wanted[index])
+            for general in {edited.general for edited in models.models}:
+                wanted = np.array([edited.general == general for edited in models.models])
+                chosen = np.flatnonzero(runnable & wanted[models.index])
                 if len(chosen):
                     run = _Run(
                         elements=chosen + part.start,
-                        models=[models[k].model for k in index[chosen]],
+                        models=[models[k].model for k in chosen.tolist()],
                         data=self.pool(general=general),
                     )
                     self._run(run, rows, actions, trace)

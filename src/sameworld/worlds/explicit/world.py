@@ -186,7 +186,9 @@ class ExplicitWorld:
 
         Equal, bit by bit, to looping ``step`` and ``observe``.
         """
-        actions = self._checked(actions, state)
+        actions = self.spec.check_actions(actions)
+        if len(actions) != state.batch:
+            raise SpecError(f"Actions hold {len(actions)} elements, the state {state.batch}.")
         kernel, values = self.kernel, state.parameters.array
         trace = kernel.simulator.rollout(state.arrays[_STATE], values, self._given, actions)
         signals = kernel.signals(trace.qpos, trace.qvel, trace.sensordata)
