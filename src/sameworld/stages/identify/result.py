@@ -230,7 +230,7 @@ class IdentifyResult:
 def _plain(value: Any) -> Any:
     if isinstance(value, Belief):
         return None
-    if isinstance(value, np.ndarray):
+    if isinstance(value, (np.ndarray, np.generic)):
         return _plain(value.tolist())
     if isinstance(value, Mapping):
         return {str(k): _plain(v) for k, v in value.items()}  # type: ignore[reportUnknownVariableType]
