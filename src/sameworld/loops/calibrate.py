@@ -264,8 +264,9 @@ def _write(
     predictions: Sequence[Prediction],
     metrics: Mapping[str, float],
 ) -> None:
-    save_scene(scene, run.path / "scene")
-    save_episodes(episodes, run.path / "episodes")
+    save_scene(scene, run.path / "scene", overwrite=True)
+    if not (run.path / "episodes" / "episodes.jsonl").exists():  # else a repeat of the same run
+        save_episodes(episodes, run.path / "episodes")
     if tested:
         write_npz(run.path / "predictions.npz", prediction_arrays(predictions))
     run.save_metrics(dict(metrics))
