@@ -154,6 +154,7 @@ HOSTILE = (
     ),
     _world("billion laughs", _LAUGHS, "DOCTYPE or entities"),
     _world("external entity", _EXTERNAL, "DOCTYPE or entities"),
+    _world("document type", '<!DOCTYPE mujoco SYSTEM "x.dtd"><mujoco/>', "DOCTYPE or entities"),
     _world("parameter entity", _PARAMETER, "DOCTYPE or entities"),
     _world(
         "engine plugin",
@@ -215,6 +216,7 @@ HOSTILE = (
         "'other.xml' declares a document type",
         prepare=_bomb_inside,
     ),
+    _disk("document type", '<!DOCTYPE mujoco SYSTEM "x.dtd"><mujoco/>', "declares a document type"),
     _disk("billion laughs", _LAUGHS, "declares a document type"),
     _disk("external entity", _EXTERNAL, "declares a document type"),
     _disk(

@@ -146,6 +146,15 @@ def test_files_of_a_killed_writer_are_neither_read_nor_overwritten(tmp_path):
     _assert_same(load_episodes(tmp_path)[0], _episode("a"))
 
 
+def test_a_save_that_breaks_off_leaves_the_store_as_it_was(tmp_path):
+    save_episodes([_episode("a")], tmp_path)
+    before = sorted(p.name for p in tmp_path.rglob("*"))
+    with pytest.raises(StoreError, match="cannot be stored"):
+        save_episodes([_episode("b"), _episode("\ud800", 1)], tmp_path)
+    assert sorted(p.name for p in tmp_path.rglob("*")) == before
+    _assert_same(load_episodes(tmp_path)[0], _episode("a"))
+
+
 def test_ids_must_be_unique(tmp_path):
     with pytest.raises(EpisodeError, match="'a' appear twice"):
         save_episodes([_episode("a"), _episode("a", 1)], tmp_path / "e")

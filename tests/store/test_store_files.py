@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sameworld.core.errors import StoreError
@@ -117,6 +117,7 @@ json_values = st.recursive(
 
 
 @given(json_values)
+@settings(max_examples=40, deadline=None)
 def test_json_survives_the_round_trip(tmp_path_factory, record):
     path = tmp_path_factory.getbasetemp() / "round.json"
     write_json(path, record)

@@ -7,7 +7,7 @@ import pytest
 
 from sameworld.core.errors import StoreError
 from sameworld.store import RunFolder, StoreWarning
-from sameworld.store.files import write_json
+from sameworld.store.files import write_json, write_npz
 
 
 def test_a_run_folder_holds_what_was_saved(tmp_path):
@@ -76,6 +76,10 @@ def _lose_arrays(checkpoint):
     next(checkpoint.folder.glob("*.npz")).unlink()
 
 
+def _swap_arrays(checkpoint):
+    write_npz(next(checkpoint.folder.glob("*.npz")), {"x": np.full(3, 7.0)})
+
+
 def _edit_state(checkpoint):
     checkpoint.path.write_text(checkpoint.path.read_text().replace('"step": 1', '"step": 9'))
 
@@ -102,6 +106,7 @@ def _escape_record(checkpoint):
     [
         _damage_arrays,
         _lose_arrays,
+        _swap_arrays,
         _edit_state,
         _cut_record,
         _foreign_record,
