@@ -132,7 +132,7 @@ class Kernel:
     def _initial(self) -> Array:
         """Integration state before starts are written: defaults, or those of a keyframe."""
         data = mj.MjData(self.model)
-        key = home_keyframe(self.model)
+        key = _home_keyframe(self.model)
         if key is not None:
             data.qpos[:] = self.model.key_qpos[key]
             data.act[:] = self.model.key_act[key]
@@ -152,7 +152,7 @@ def _unknown(name: str, names: list[str]) -> str:
     )
 
 
-def home_keyframe(model: Model) -> int | None:
+def _home_keyframe(model: Model) -> int | None:
     """Keyframe that gives the default start: ``home``, else the first, else none."""
     if not model.nkey:
         return None
@@ -176,7 +176,7 @@ def make_kernel(scene: Scene, config: ExplicitConfig) -> Kernel:
     editing = [*model_slots(compiled, scene.belief.names)]
     editing += [slot for slot in sensors if slot.group != "sensor"]
     slots = (*editing, *(slot for slot in sensors if slot.group == "sensor"))
-    key = home_keyframe(model)
+    key = _home_keyframe(model)
     starts = start_map(model, model.qpos0 if key is None else model.key_qpos[key])
     spec = Spec(
         period=compiled.period,
