@@ -21,6 +21,7 @@ reals = st.floats(min_value=-1e9, max_value=1e9, allow_subnormal=False)
         ([-0.00001, 1.0], 0.1, ("0.00", "1.00")),
         ([math.nan, math.inf, -math.inf, 1.0], math.nan, ("–", "∞", "−∞", "1.00")),
         ([0.0, 0.0], 1.0, ("0", "0")),
+        ([0.0, 2e-5], 1e-5, ("0", "2.0\u00a0×\u00a010⁻⁵")),
     ],
 )
 def test_values_share_decimals_given_by_their_spread(values, spread, texts):

@@ -30,6 +30,8 @@ def test_learned_names_what_is_settled_and_what_is_not():
 def test_no_gain_is_called_no_gain():
     data = with_score(report_data(), gain=0.01, gain_low=-0.1, gain_high=0.12)
     assert "no clear change" in plain(words.learned(data))
+    assert words.headline(data.result.holdout) == "no clear change"
+    assert words.judgement(data.result.holdout)[1] == "fair"
     worse = with_score(report_data(), gain=-0.2, gain_low=-0.3, gain_high=-0.1, passed=False)
     assert "grew by 20 %" in plain(words.learned(worse))
     assert plain(words.headline(worse.result.holdout)) == "20 % larger"

@@ -22,6 +22,7 @@ __all__ = [
     "missing_libraries",
     "package_versions",
     "probe_renderer",
+    "working_renderer",
 ]
 
 _PACKAGES = ("sameworld", "numpy", "scipy", "mujoco", "pyarrow", "av", "matplotlib", "tyro", "rich")
@@ -116,6 +117,11 @@ def probe_renderer(backend: str) -> RendererProbe:
     found: Mapping[str, str] = json.loads(done.stdout.splitlines()[-1])
     detail = f"{found['renderer']} ({found['vendor']}), OpenGL {found['version']}"
     return RendererProbe(backend=backend, works=True, detail=detail)
+
+
+def working_renderer() -> str | None:
+    """The first backend that draws without a display, ``None`` if there is none."""
+    return next((b for b in ("egl", "osmesa") if probe_renderer(b).works), None)
 
 
 def _reason(done: subprocess.CompletedProcess[str]) -> str:

@@ -61,8 +61,19 @@ def _guarded(words: list[str], debug: bool) -> int:
 def _run(words: list[str]) -> int:
     import tyro
 
-    command = VERBS[words[0]].load()
+    verb = VERBS[words[0]]
+    if verb.draws and not {"-h", "--help"} & set(words):
+        _choose_renderer()
+    command = verb.load()
     return tyro.cli(command, prog=f"sameworld {words[0]}", args=words[1:]).run()
+
+
+def _choose_renderer() -> None:
+    """Set ``MUJOCO_GL``, which MuJoCo reads once at import, to what draws without a display."""
+    if "MUJOCO_GL" not in os.environ:
+        from sameworld.cli.machine import working_renderer
+
+        os.environ["MUJOCO_GL"] = working_renderer() or "disable"
 
 
 def _complain(message: str) -> int:

@@ -26,11 +26,13 @@ class Verb:
         module: Module of the verb.
         command: Name of its dataclass.
         summary: One line for the overview.
+        draws: Whether it may render pictures, so that a renderer has to be chosen before.
     """
 
     module: str
     command: str
     summary: str
+    draws: bool = False
 
     def load(self) -> type[Command]:
         """Import the dataclass behind the verb."""
@@ -38,9 +40,15 @@ class Verb:
 
 
 def _verb(name: str, summary: str) -> Verb:
-    return Verb(module=f"sameworld.cli.{name}", command=name.capitalize(), summary=summary)
+    return Verb(
+        module=f"sameworld.cli.{name}",
+        command=name.capitalize(),
+        summary=summary,
+        draws=name in _DRAWING,
+    )
 
 
+_DRAWING = ("demo", "identify", "check")
 _SUMMARIES = {
     "demo": "Fit a cube's friction to real, recorded tosses; writes a report.",
     "identify": "Fit a scene's parameters to recorded episodes; writes a run folder.",

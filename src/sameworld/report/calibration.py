@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sameworld.report.data import FilmRow, HeldOut, ReportData
 
 if TYPE_CHECKING:
     from sameworld.loops.calibrate import Calibration
 
 __all__ = ["report_of"]
+
+#: Film strips are shown small; taller images [px] only make the page heavy.
+_TALLEST = 240
 
 #: What a run folder holds, relative to it.
 _FILES = {
@@ -48,9 +54,18 @@ def report_of(calibration: Calibration, *, title: str = "", command: str = "") -
             )
         ),
         film=tuple(
-            FilmRow(label=strip.label, time=strip.time, images=strip.images)
+            FilmRow(label=strip.label, time=strip.time, images=_shrunk(strip.images))
             for strip in calibration.film
         ),
         provenance={**ran, **calibration.provenance},
         files=present,
     )
+
+
+def _shrunk(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Images [N, H, W, 3] averaged over whole blocks until they are at most 240 px tall."""
+    factor = -(-images.shape[1] // _TALLEST)
+    height, width = images.shape[1] // factor, images.shape[2] // factor
+    cut = images[:, : height * factor, : width * factor]
+    blocks = cut.reshape(len(images), height, factor, width, factor, 3)
+    return np.round(blocks.mean(axis=(2, 4))).astype(np.uint8)

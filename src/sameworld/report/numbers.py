@@ -30,7 +30,10 @@ def together(values: Sequence[float], spread: float) -> tuple[str, ...]:
     last = _last_digit(spread, top)
     power = top if top < -3 or top > 5 else 0
     decimals = max(power - last, 0)
-    return tuple(_special(v) or _fixed(v / 10.0**power, decimals, power) for v in values)
+    return tuple(
+        _special(v) or ("0" if v == 0 and power else _fixed(v / 10.0**power, decimals, power))
+        for v in values
+    )
 
 
 def _last_digit(spread: float, top: int) -> int:
@@ -40,6 +43,7 @@ def _last_digit(spread: float, top: int) -> int:
 
 
 def _special(value: float) -> str | None:
+    """Text of a value that takes no decimals."""
     if math.isnan(value):
         return _MISSING
     if math.isinf(value):

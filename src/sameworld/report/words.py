@@ -48,6 +48,13 @@ _FIELDS = {
     "delay": "delay",
     "inertia": "inertia",
     "gain": "gain",
+    "pos.x": "position x",
+    "pos.y": "position y",
+    "pos.z": "height",
+    "com.x": "centre of mass x",
+    "com.y": "centre of mass y",
+    "com.z": "centre of mass z",
+    "gravity.z": "vertical gravity",
     "solref.timeconst": "contact time constant",
     "solref.dampratio": "contact damping ratio",
     "solimp.width": "contact softness width",
@@ -74,14 +81,20 @@ def headline(score: HoldoutScore | None) -> str:
         return "not tested"
     if score.gain < 0 and max(score.gain_low, score.gain_high) < 0:
         return f"{percent(-score.gain)} larger"
-    return f"{percent(score.gain)} smaller" if score.gain >= 0 else "not smaller"
+    if min(score.gain_low, score.gain_high) > 0:
+        return f"{percent(score.gain)} smaller"
+    return "no clear change"
 
 
 def judgement(score: HoldoutScore | None) -> tuple[str, str, str]:
     """Symbol, tone and word of the overall judgement."""
     if score is None:
         return "?", "fair", "not tested"
-    return ("✓", "good", "accepted") if score.passed else ("✗", "poor", "not accepted")
+    if not score.passed:
+        return "✗", "poor", "not accepted"
+    if min(score.gain_low, score.gain_high) > 0:
+        return "✓", "good", "accepted"
+    return "≈", "fair", "accepted, no clear change"
 
 
 def learned(data: ReportData) -> str:
