@@ -34,6 +34,14 @@ def test_the_id_follows_what_changes_the_physics():
     assert {s.id for s in same} == {scene.id}
 
 
+def test_the_id_does_not_depend_on_the_kind_of_number():
+    scenes = [
+        Scene(name="s", mjcf=MJCF, components=(replace(FRICTION, settings=settings),))
+        for settings in ({"v": 2.0, "m": "a"}, {"m": "a", "v": np.float64(2)}, {"v": 2, "m": "a"})
+    ]
+    assert len({scene.id for scene in scenes}) == 1
+
+
 def test_assets_in_another_order_are_the_same_scene():
     one = Scene(name="s", mjcf=MJCF, assets={"a": b"1", "b": b"2"})
     two = Scene(name="s", mjcf=MJCF, assets={"b": b"2", "a": b"1"})

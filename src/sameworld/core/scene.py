@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
@@ -112,13 +113,22 @@ class Scene:
         for path in sorted(self.assets):
             digest.update(path.encode() + hashlib.sha256(self.assets[path]).digest())
         for component in self.components:
-            digest.update(repr(component).encode())
+            digest.update(_canonical(component).encode())
         return digest.hexdigest()[:16]
 
     def with_belief(self, belief: Belief, line: HistoryLine | None = None) -> Scene:
         """Return the scene with another belief and, if given, a further history line."""
         history = self.history if line is None else (*self.history, line)
         return replace(self, belief=belief, history=history)
+
+
+def _canonical(component: Component) -> str:
+    """Text of a component that a file gives back, whatever number types it was made with."""
+    settings = {
+        name: value if isinstance(value, str) else float(value)
+        for name, value in component.settings.items()
+    }
+    return json.dumps({**vars(component), "settings": settings}, sort_keys=True)
 
 
 def _check_relative(path: str, scene: str) -> None:
