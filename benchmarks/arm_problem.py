@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import mujoco
 import mujoco.rollout
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 
@@ -125,7 +125,7 @@ def make_problem(seed: int) -> ArmProblem:
     truth_rng, start_rng, target_rng, noise_rng = (
         np.random.default_rng([seed, stream]) for stream in range(4)
     )
-    factors = np.exp(truth_rng.uniform(*np.log(TRUE_FACTOR_RANGE), len(NAMES)))
+    factors = _log_uniform(truth_rng, TRUE_FACTOR_RANGE, (len(NAMES),))
     controls = _draw_targets(target_rng)
     qpos = controls[0] + start_rng.uniform(-START_OFFSET, START_OFFSET, JOINTS)
     qvel = start_rng.uniform(-START_SPEED, START_SPEED, JOINTS)
@@ -206,7 +206,10 @@ def _scratch() -> mujoco.MjData:
 
 
 def _edited_model(factors: Array) -> mujoco.MjModel:
-    """Copy the nominal model and scale its eight fields; constants are refreshed."""
+    """Copy the nominal model and scale its eight fields; constants are refreshed.
+
+    A mass carries its inertia along (uniform density); a servo gain is two fields.
+    """
     model = copy.copy(_nominal_model())
     for (name, field), factor in zip(map(split_address, NAMES), factors, strict=True):
         match field:
@@ -240,7 +243,7 @@ def _draw_targets(rng: np.random.Generator) -> Array:
     amplitude limit or the speed limit, whichever comes first.
     """
     times = DT * np.arange(STEPS)
-    frequencies = np.exp(rng.uniform(*np.log(FREQUENCY_RANGE), (JOINTS, SINES)))
+    frequencies = _log_uniform(rng, FREQUENCY_RANGE, (JOINTS, SINES))
     phases = rng.uniform(0.0, 2.0 * np.pi, (JOINTS, SINES))
     omega = 2.0 * np.pi * frequencies
     waves = np.sin(omega * times[:, None, None] + phases) / omega
@@ -262,7 +265,14 @@ def _link_mjcf(index: int) -> str:
     )
 
 
-def _locked(array: Array) -> Array:
-    array = np.ascontiguousarray(array)
-    array.setflags(write=False)
-    return array
+def _log_uniform(
+    rng: np.random.Generator, limits: tuple[float, float], shape: tuple[int, ...]
+) -> Array:
+    low, high = limits
+    return np.exp(rng.uniform(np.log(low), np.log(high), shape))
+
+
+def _locked(array: ArrayLike) -> Array:
+    locked = np.array(array, dtype=np.float64)
+    locked.setflags(write=False)
+    return locked

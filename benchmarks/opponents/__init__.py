@@ -4,8 +4,10 @@ Every module has one function `fit(problem, *, start_known, seed) -> Fit`. None 
 sameworld; each cites where its method comes from. Constants are frozen at the top of each file.
 
 Opponents have no notion of an unknown start. Where the start is not given they all use
-`guess_start`, a straight line through the first samples, which is kinder than the first sample
-with zero velocity that their own tools default to.
+`guess_start`, a parabola through the first 20 samples. Of five guesses compared on problems 10 to
+39, which no table reports, it left plain least squares with the smallest median error: 20 %,
+against 22 to 25 % for other parabolas and a cubic, and 39 % for the first sample at rest, which
+is the default of most tools.
 """
 
 import time
@@ -14,9 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.arm_problem import FACTOR_HIGH, FACTOR_LOW, Array, ArmProblem
+from benchmarks.arm_problem import FACTOR_HIGH, FACTOR_LOW, ArmProblem, Array
 
-START_SAMPLES = 10
+START_SAMPLES = 20
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -48,13 +50,13 @@ def start_of(problem: ArmProblem, *, start_known: bool) -> tuple[Array, Array]:
 
 
 def guess_start(problem: ArmProblem) -> tuple[Array, Array]:
-    """Fit a straight line to the first samples of each joint.
+    """Fit a parabola to the first samples of each joint.
 
     Returns:
         Joint positions [rad] and velocities [rad/s] at time 0, shapes [7] and [7].
     """
     times = problem.times[:START_SAMPLES]
-    speed, position = np.polyfit(times, problem.positions[:START_SAMPLES], 1)
+    _, speed, position = np.polyfit(times, problem.positions[:START_SAMPLES], 2)
     return position, speed
 
 

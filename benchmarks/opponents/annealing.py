@@ -5,11 +5,12 @@ unit box of the parameters: a uniform move of every parameter, clipped to the bo
 probability `exp(-increase / temperature)`; the best point seen is the answer.
 
 Where the original would be weaker than it needs to be on this problem, this opponent is stronger:
-the temperature is relative to the error at the start (SIMPLER's absolute 1.5 accepts nearly
-everything here), it cools geometrically, and the move shrinks with it from SIMPLER's half box
-width to a fine search. Box and error are otherwise SIMPLER's: the box is logarithmic, as in the
+the temperature is relative to the error at the start, 0.02 to 0.4 rad, where SIMPLER's 1.5 would
+accept nearly everything, and cools geometrically; the move shrinks with it, where SIMPLER's stays
+at half the box. The constants are the best of five schedules tried on problems 100 to 105 with the
+start known, which no table reports. The rest is SIMPLER's: the box is logarithmic, as in the
 variant it keeps commented out, and the error is the mean over time of the distance between
-simulated and recorded configuration.
+simulated and recorded pose, here in joint space because that is what was recorded.
 
 Source: Li et al., "Evaluating real-world robot manipulation policies in simulation" (SIMPLER),
 arXiv:2405.05941; `tools/sysid/sysid.py` of simpler-env/SimplerEnv at commit 25ba0d9, with
@@ -18,16 +19,16 @@ arXiv:2405.05941; `tools/sysid/sysid.py` of simpler-env/SimplerEnv at commit 25b
 
 import numpy as np
 
-from benchmarks.arm_problem import NAMES, Array, ArmProblem, RolloutCounter, simulate
+from benchmarks.arm_problem import NAMES, ArmProblem, Array, RolloutCounter, simulate
 from benchmarks.opponents import Fit, cpu_clock, factors_from_box, start_of
 
 MAX_ROLLOUTS = 1500
-FIRST_TEMPERATURE = 0.1
-LAST_TEMPERATURE = 1e-4
+FIRST_TEMPERATURE = 0.03
+LAST_TEMPERATURE = 3e-6
 """Temperatures as fractions of the error at the start."""
-FIRST_MOVE = 0.5
-LAST_MOVE = 0.01
-"""Half width of the uniform move in the unit box; 0.5 is SIMPLER's, at every step."""
+FIRST_MOVE = 0.3
+LAST_MOVE = 0.003
+"""Half widths of the uniform move in the unit box."""
 
 
 def fit(problem: ArmProblem, *, start_known: bool, seed: int) -> Fit:

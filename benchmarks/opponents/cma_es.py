@@ -10,7 +10,7 @@ Source: Hansen, "The CMA evolution strategy: a tutorial", arXiv:1604.00772, and 
 import cma
 import numpy as np
 
-from benchmarks.arm_problem import NAMES, Array, ArmProblem, RolloutCounter, simulate
+from benchmarks.arm_problem import NAMES, ArmProblem, Array, RolloutCounter, simulate
 from benchmarks.opponents import Fit, cpu_clock, factors_from_box, start_of
 
 MAX_ROLLOUTS = 1500

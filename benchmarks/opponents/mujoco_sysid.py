@@ -21,8 +21,8 @@ from mujoco import sysid
 
 from benchmarks.arm_problem import (
     DT,
-    Array,
     ArmProblem,
+    Array,
     RolloutCounter,
     arm_mjcf,
     split_address,
@@ -54,9 +54,7 @@ def fit(problem: ArmProblem, *, start_known: bool, seed: int, shift: bool = Fals
         return residual(x, params)
 
     # The optimiser prints each iteration whatever `verbose` says; `output` is the only way out.
-    params, _ = sysid.optimize(
-        _parameters(problem), counted, verbose=False, output=io.StringIO()
-    )
+    params, _ = sysid.optimize(_parameters(problem), counted, verbose=False, output=io.StringIO())
     return Fit(
         label="mujoco.sysid, stamps shifted" if shift else "mujoco.sysid",
         factors=params.as_vector() / problem.nominal,

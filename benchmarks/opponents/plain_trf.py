@@ -16,8 +16,8 @@ from benchmarks.arm_problem import (
     FACTOR_HIGH,
     FACTOR_LOW,
     NAMES,
-    Array,
     ArmProblem,
+    Array,
     RolloutCounter,
     simulate,
 )
