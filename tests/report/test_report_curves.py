@@ -76,3 +76,18 @@ def test_autocorrelation_of_known_series():
     np.testing.assert_allclose(autocorrelation(walk, 3), 0.8 ** np.arange(4), atol=0.03)
     assert np.isnan(autocorrelation(np.ones(5), 2)).all()
     assert np.isnan(autocorrelation(np.array([0.0, 1.0]), 3)[2:]).all()
+
+
+def test_horizons_that_few_episodes_reach_are_left_out(data):
+    whole = error_by_horizon(POSITION, data.held_out)[1]
+    short = [_cut(h, 20) for h in data.held_out[:6]]
+    curve = error_by_horizon(POSITION, [*short, *data.held_out[6:]])[1]
+    reached = short[0].horizon("cube.pos", short[0].after.channels["cube.pos"]).max()
+    assert curve.horizon.max() <= reached * 1.2 < whole.horizon.max()
+
+
+def _cut(item, rows):
+    channel = item.after.channels["cube.pos"]
+    kept = {p: getattr(channel, p)[:rows] for p in ("time", "values", "low", "high", "error")}
+    short = replace(item.after, channels={"cube.pos": replace(channel, **kept)})
+    return replace(item, after=short)

@@ -24,12 +24,11 @@ __all__ = [
 ]
 
 _BINS = 24
-_FEWEST = 5
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class HorizonCurve:
-    """A quantity over the prediction horizon, in bins that hold at least five samples.
+    """A quantity over the prediction horizon, in bins that half of the episodes reach.
 
     Attributes:
         horizon: Middle of each bin, seconds since the last warm-up row [K].
@@ -72,7 +71,7 @@ def error_by_horizon(
     """Median and quartiles of the error norm over the horizon, before and after."""
     before, after = (
         _binned(
-            *_gather(spec, held_out, which, lambda c: np.linalg.norm(c.error, axis=-1)), _quartiles
+            _gather(spec, held_out, which, lambda c: np.linalg.norm(c.error, axis=-1)), _quartiles
         )
         for which in (0, 1)
     )
@@ -82,7 +81,7 @@ def error_by_horizon(
 def coverage_by_horizon(spec: ChannelSpec, held_out: Sequence[HeldOut]) -> HorizonCurve:
     """Share of measured components inside the fitted world's intervals over the horizon."""
     return _binned(
-        *_gather(spec, held_out, 1, lambda c: inside(spec, c).mean(axis=1)),
+        _gather(spec, held_out, 1, lambda c: inside(spec, c).mean(axis=1)),
         lambda shares: np.full(3, shares.mean()),
     )
 
@@ -103,32 +102,35 @@ def _gather(
     held_out: Sequence[HeldOut],
     which: int,
     measure: Callable[[ChannelPrediction], Array],
-) -> tuple[Array, Array]:
-    """Horizons and measures of all rows of all episodes, concatenated."""
-    horizons, measures = [np.zeros(0)], [np.zeros(0)]
+) -> list[tuple[Array, Array]]:
+    """Horizons and finite measures of the rows of each episode."""
+    found: list[tuple[Array, Array]] = []
     for item in held_out:
         pair = item.channels(spec.name)
         if pair is not None:
-            horizons.append(item.horizon(spec.name, pair[which]))
-            measures.append(measure(pair[which]))
-    return np.concatenate(horizons), np.concatenate(measures)
+            horizon, measures = item.horizon(spec.name, pair[which]), measure(pair[which])
+            keep = np.isfinite(measures)
+            found.append((horizon[keep], measures[keep]))
+    return found
 
 
 def _quartiles(samples: Array) -> Array:
     return np.quantile(samples, [0.25, 0.5, 0.75])
 
 
-def _binned(horizon: Array, samples: Array, summary: Callable[[Array], Array]) -> HorizonCurve:
-    keep = np.isfinite(samples)
-    horizon, samples = horizon[keep], samples[keep]
+def _binned(found: list[tuple[Array, Array]], summary: Callable[[Array], Array]) -> HorizonCurve:
+    """Summaries in equal bins of the horizon; survivors of a minority of episodes are left out."""
+    horizon = np.concatenate([np.zeros(0), *(h for h, _ in found)])
+    samples = np.concatenate([np.zeros(0), *(s for _, s in found)])
+    owner = np.repeat(np.arange(len(found)), [len(h) for h, _ in found])
     edges = np.linspace(0.0, float(horizon.max(initial=1e-9)), _BINS + 1)
     place = np.clip(np.searchsorted(edges, horizon, side="left") - 1, 0, _BINS - 1)
     rows: list[tuple[float, ...]] = []
     for k in range(_BINS):
-        members = samples[place == k]
-        if len(members) >= _FEWEST:
-            centre = float(horizon[place == k].mean())
-            rows.append((centre, *(float(v) for v in summary(members)), float(len(members))))
+        members = place == k
+        if members.any() and 2 * len(np.unique(owner[members])) >= len(found):
+            numbers = (float(v) for v in summary(samples[members]))
+            rows.append((float(horizon[members].mean()), *numbers, float(members.sum())))
     table = np.array(rows).reshape(-1, 5)
     return HorizonCurve(
         horizon=table[:, 0],

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from sameworld.core.arrays import Array
 from sameworld.core.spec import ChannelSpec
@@ -31,8 +32,10 @@ __all__ = [
 ]
 
 _PANELS = 9
-_POINTS = 160
+_POINTS = 60
 _LAGS = 20
+#: Ratio of costs from which a logarithmic axis shows them better.
+_LOGARITHMIC = 30
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -271,13 +274,17 @@ def _autocorrelation(spec: ChannelSpec, data: ReportData, slug: str) -> Drawn:
 
 
 def search_figure(history: Sequence[float]) -> Drawn | None:
-    """Cost over the iterations of the best search, on a logarithmic scale."""
+    """Cost over the iterations of the best search, on a logarithmic scale if they fall far."""
     costs: Array = np.asarray(history, dtype=np.float64)
     if len(costs) < 2 or not (np.isfinite(costs) & (costs > 0)).all():
         return None
     with drawing():
         figure, axes = new_axes(width=4.4, height=2.0)
-        axes.semilogy(np.arange(len(costs)), costs, marker="o", ms=3, color=INK["after"])
+        axes.plot(np.arange(len(costs)), costs, marker="o", ms=3, color=INK["after"])
+        if costs.max() > _LOGARITHMIC * costs.min():
+            axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda cost, _: quantity(cost)))
+        axes.yaxis.set_minor_formatter(NullFormatter())
         axes.set_xlabel("iteration")
         axes.set_ylabel("cost")
         description = f"The cost went from {costs[0]:.4g} to {costs[-1]:.4g}."

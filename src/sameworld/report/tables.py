@@ -121,8 +121,12 @@ def _verdict_row(row: ParameterVerdict) -> VerdictRow:
 
 
 def _interval(row: ParameterVerdict, low: str, high: str) -> str:
-    known = math.isfinite(row.low) or math.isfinite(row.high)
-    return f"{low} to {high}" if known else "unknown"
+    if not (math.isfinite(row.low) or math.isfinite(row.high)):
+        return "unknown"
+    (first, times, power), (second, _, other) = (t.partition("\u00a0×\u00a0") for t in (low, high))
+    if times and power == other:
+        return f"({first} to {second}){times}{power}"
+    return f"{low} to {high}"
 
 
 def _bar(row: ParameterVerdict) -> Bar | None:
