@@ -64,8 +64,8 @@ class IdentifyConfig:
     search: Search = "sobol"
     candidates: int = 16
     polished: int = 2
-    evaluations: int = 40
-    tolerance: float = 1e-6
+    evaluations: int = 20
+    tolerance: float = 1e-5
     difference: float = 0.0
     prior: bool = True
     determined: float = 0.3

@@ -75,7 +75,7 @@ def _projecting(block: Block) -> tuple[Array, Array, Array]:
 
 def _following(block: Block) -> tuple[Array, Array, Array]:
     """Starts found from the warm-up rows: they move with the parameters as those rows demand."""
-    total = block.theta - block.start @ solve_columns(block.head.start, block.head.theta)
+    total = block.theta
     return total, block.residual, total.T @ (block.curvature[:, None] * total)
 
 
@@ -125,7 +125,9 @@ class Eliminated:
 
     def _linearise(self, u: Array, starts: Array) -> Linear:
         linear = Linear.at(self.problem, u, starts)
-        inputs = len(self.problem.names) + len(self.problem.start_names)
+        inputs = len(self.problem.names)
+        if not self.problem.warmup:
+            inputs += len(self.problem.start_names)
         self.simulations += (1 + 2 * inputs) * len(self.problem.windows)
         sources = [b.head if self.problem.warmup else b for b in linear.blocks]
         self._pulls = [

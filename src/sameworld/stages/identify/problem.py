@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sameworld.core.arrays import Array
+from sameworld.core.arrays import Array, Signals
 from sameworld.core.episode import Episode
 from sameworld.core.jacobian import default_step, jacobian
 from sameworld.core.residuals import Comparison, compare
@@ -16,6 +16,7 @@ from sameworld.core.signals import held_actions, ticks_for
 from sameworld.core.starts import estimate_starts
 from sameworld.core.values import Values
 from sameworld.core.world import World
+from sameworld.maths.projection import solve_columns
 from sameworld.maths.transforms import Transform
 from sameworld.stages.identify.scales import Scales
 
@@ -135,14 +136,13 @@ class Problem:
 
     def heads(self, u: Array, starts: Array) -> list[Head]:
         """Warm-up residuals of every window; only the warm-up is simulated."""
+        signals = self._signals(u, starts, self.actions[:, : self._ticks()])
+        return [self._head(w, s, None, starts[w]) for w, s in enumerate(signals)]
+
+    def _ticks(self) -> int:
+        """Control ticks that cover every window's warm-up rows."""
         pieces = [w.piece.head(self.warmup) for w in self.windows]
-        ticks = ticks_for(self.world.spec, max(p.end - p.begin for p in pieces))
-        short = replace(
-            self,
-            actions=self.actions[:, :ticks],
-            windows=tuple(replace(w, piece=p) for w, p in zip(self.windows, pieces, strict=True)),
-        )
-        return [block.head for block in short.simulate(u, starts)]
+        return ticks_for(self.world.spec, max(p.end - p.begin for p in pieces))
 
     def warm_starts(self, u: Array, warmup: int) -> Array:
         """Starts of all windows from their first rows, at coordinates ``u``, shape [W, S_all]."""
@@ -158,45 +158,91 @@ class Problem:
 
     def simulate(self, u: Array, starts: Array) -> list[Block]:
         """Residuals of every window at coordinates ``u`` [P] and starts [W, S_all]."""
+        signals = self._signals(u, starts, self.actions)
+        return [self._block(w, s, None, starts[w]) for w, s in enumerate(signals)]
+
+    def _signals(self, u: Array, starts: Array, actions: Array) -> list[dict[str, Array]]:
+        """Simulated channels of every window [T+1, ...]."""
         result = rollout(
             self.world,
             Values(names=self.world.spec.start.names, array=starts),
-            self.actions,
+            actions,
             parameters=self.values(u),
             seed=self.seed,
         )
-        return [
-            self._block(w, {n: v[w] for n, v in result.signals.items()}, None, starts[w])
-            for w in range(len(self.windows))
-        ]
+        return [{n: v[w] for n, v in result.signals.items()} for w in range(len(self.windows))]
 
     def cost(self, u: Array, starts: Array) -> float:
         """Half the sum of squared residuals."""
         return sum(block.cost for block in self.simulate(u, starts))
 
     def linearise(self, u: Array, starts: Array) -> list[Block]:
-        """Residuals and derivatives of every window, chunked to bound memory."""
-        wrt = (*self.names, *self.start_names)
-        steps = self._steps(u)
-        slopes = self.transform.derivative(u)
-        values = self.values(u)
+        """Residuals and derivatives of every window.
+
+        With starts from the warm-up rows, ``theta`` is the total derivative, starts following, and
+        ``start`` is empty: only the short warm-up is differentiated with respect to the starts.
+        """
+        if self.warmup:
+            return self._total(u, starts)
         blocks: list[Block] = []
-        for chunk in self._chunks(len(wrt)):
+        for w, signals, slopes in self._slopes(u, starts, self.actions):
+            blocks.append(_scaled(self._block(w, signals, slopes, starts[w]), self._stretch(u)))
+        return blocks
+
+    def _stretch(self, u: Array) -> Array:
+        return self.transform.derivative(u)
+
+    def _slopes(
+        self, u: Array, starts: Array, actions: Array
+    ) -> Iterator[tuple[int, dict[str, Array], dict[str, Array]]]:
+        """Signals and their derivatives per window, chunked to bound memory."""
+        wrt = (*self.names, *self.start_names)
+        values, steps = self.values(u), self._steps(u)
+        for chunk in self._chunks(len(wrt), actions.shape[1]):
             found = jacobian(
                 self.world,
                 Values(names=self.world.spec.start.names, array=starts[chunk]),
-                self.actions[chunk],
+                actions[chunk],
                 wrt=wrt,
-                parameters=values.rows(chunk),
+                parameters=values.rows(chunk) if values.batch > 1 else values,
                 steps=steps,
                 seed=self.seed,
             )
             for row, w in enumerate(range(len(self.windows))[chunk]):
                 signals = {n: v[row] for n, v in found.rollout.signals.items()}
-                slope = {n: v[row] for n, v in found.derivatives.items()}
-                block = self._block(w, signals, slope, starts[w])
-                blocks.append(replace(block, theta=block.theta * slopes))
-        return blocks
+                yield w, signals, {n: v[row] for n, v in found.derivatives.items()}
+
+    def _total(self, u: Array, starts: Array) -> list[Block]:
+        heads = [
+            _scaled_head(self._head(w, signals, slopes, starts[w]), self._stretch(u))
+            for w, signals, slopes in self._slopes(u, starts, self.actions[:, : self._ticks()])
+        ]
+        follow = np.stack([-solve_columns(h.start, h.theta) for h in heads])  # [W, S, P]
+        blocks = self.simulate(u, starts)
+        columns = [self._total_column(u, starts, follow, i) for i in range(len(self.names))]
+        return [
+            replace(
+                block,
+                theta=np.stack([c[w] for c in columns], axis=1),
+                start=np.zeros((len(block.residual), 0)),
+                head=heads[w],
+            )
+            for w, block in enumerate(blocks)
+        ]
+
+    def _total_column(self, u: Array, starts: Array, follow: Array, i: int) -> list[Array]:
+        """Central difference of all residuals along parameter i, starts moving with it."""
+        free = [self.world.spec.start.index(n) for n in self.start_names]
+        low, high = self.transform.bounds
+        sides: list[tuple[float, list[Block]]] = []
+        for sign in (-1.0, 1.0):
+            moved, begun = u.copy(), starts.copy()
+            moved[i] = np.clip(u[i] + sign * self.difference[i], low[i], high[i])
+            begun[:, free] += follow[:, :, i] * (moved[i] - u[i])
+            sides.append((float(moved[i]), self.simulate(moved, begun)))
+        span = max(sides[1][0] - sides[0][0], 1e-12)
+        pairs = zip(sides[0][1], sides[1][1], strict=True)
+        return [(above.residual - below.residual) / span for below, above in pairs]
 
     def _steps(self, u: Array) -> dict[str, float]:
         """Difference steps in the parameters' own units."""
@@ -207,36 +253,29 @@ class Problem:
             steps[name] = max(default_step(self.world.spec.start[name]), 1e-5)
         return steps
 
-    def _chunks(self, inputs: int) -> list[slice]:
+    def _chunks(self, inputs: int, ticks: int) -> list[slice]:
         width = sum(c.size for c in self.world.spec.observations)
-        element = 8.0 * (1 + 2 * inputs) * (self.actions.shape[1] + 1) * max(width, 1) * 2
+        element = 8.0 * (1 + 2 * inputs) * (ticks + 1) * max(width, 1) * 2
         size = max(int(_CHUNK_BYTES / element), 1)
         return [slice(at, at + size) for at in range(0, len(self.windows), size)]
 
     def _block(
-        self, w: int, signals: Mapping[str, Array], slopes: Mapping[str, Array] | None, start: Array
+        self, w: int, signals: Signals, slopes: Mapping[str, Array] | None, start: Array
     ) -> Block:
-        spec, piece = self.world.spec, self.windows[w].piece
-        parts = compare(spec, piece, signals, slopes, rows=slice(self.warmup, None))
-        weighted = [part.weighted(self.scales.at(w, part)) for part in parts]
-        residual = np.concatenate([r for r, _ in weighted])
-        jac = np.concatenate([j for _, j in weighted])
+        parts = compare(
+            self.world.spec, self.windows[w].piece, signals, slopes, rows=slice(self.warmup, None)
+        )
+        rows = self._stacked([part.weighted(self.scales.at(w, part)) for part in parts], slopes)
         time = np.concatenate([np.repeat(p.time, p.error.shape[1]) for p in parts])
         curvature = np.concatenate([self.scales.curvature_at(w, p).reshape(-1) for p in parts])
-        size = len(self.names) if slopes is not None else 0
-        prior, pull = self._start_prior(self.windows[w], start)
-        rows = [residual, jac[:, :size], jac[:, size:]]
-        head = [np.zeros(0), np.zeros((0, size)), np.zeros((0, jac.shape[1] - size))]
         if self.warmup:
-            early = compare(spec, piece, signals, slopes, rows=slice(0, self.warmup))
-            pairs = [p.weighted(self.scales.noise[p.channel.name]) for p in early]
-            first = np.concatenate([r for r, _ in pairs])
-            jac = np.concatenate([j for _, j in pairs])
-            head = _with_prior([first, jac[:, :size], jac[:, size:]], prior, pull)
+            head = self._head(w, signals, slopes, start)
         else:
-            rows = _with_prior(rows, prior, pull)
-            time = np.concatenate([time, np.full(len(prior), -1.0)])
-            curvature = np.concatenate([curvature, np.ones(len(prior))])
+            head = Head(residual=np.zeros(0), theta=np.zeros((0, 0)), start=np.zeros((0, 0)))
+            rows = _with_prior(rows, *self._start_prior(self.windows[w], start))
+            extra = len(rows[0]) - len(time)
+            time = np.concatenate([time, np.full(extra, -1.0)])
+            curvature = np.concatenate([curvature, np.ones(extra)])
         fine = np.isfinite(rows[0])
         return Block(
             residual=np.where(fine, rows[0], _FAILED),
@@ -244,14 +283,30 @@ class Problem:
             start=np.nan_to_num(rows[2]),
             time=time,
             curvature=curvature,
-            head=Head(
-                residual=np.nan_to_num(head[0]),
-                theta=np.nan_to_num(head[1]),
-                start=np.nan_to_num(head[2]),
-            ),
+            head=head,
             parts=tuple(parts),
             failed=not bool(fine.all()),
         )
+
+    def _head(
+        self, w: int, signals: Signals, slopes: Mapping[str, Array] | None, start: Array
+    ) -> Head:
+        parts = compare(
+            self.world.spec, self.windows[w].piece, signals, slopes, rows=slice(0, self.warmup)
+        )
+        pairs = [part.weighted(self.scales.noise[part.channel.name]) for part in parts]
+        rows = _with_prior(self._stacked(pairs, slopes), *self._start_prior(self.windows[w], start))
+        residual, theta, dstart = (np.nan_to_num(r) for r in rows)
+        return Head(residual=residual, theta=theta, start=dstart)
+
+    def _stacked(
+        self, pairs: Sequence[tuple[Array, Array]], slopes: Mapping[str, Array] | None
+    ) -> list[Array]:
+        """Residuals, parameter and start derivatives of all channels."""
+        residual = np.concatenate([r for r, _ in pairs])
+        jac = np.concatenate([j for _, j in pairs])
+        size = len(self.names) if slopes is not None else 0
+        return [residual, jac[:, :size], jac[:, size:]]
 
     def _start_prior(self, window: Window, start: Array) -> tuple[Array, Array]:
         """Prior rows of a window's start: its episode's opinion at the first, else the world's."""
@@ -271,6 +326,15 @@ class Problem:
             source = window.piece.start if window.first else spec
             gradient[row, column] = 1 / source[self.start_names[column]].std
         return np.array(gaps), gradient
+
+
+def _scaled(block: Block, slopes: Array) -> Block:
+    """Parameter derivatives turned from the parameters' units into coordinates."""
+    return replace(block, theta=block.theta * slopes)
+
+
+def _scaled_head(head: Head, slopes: Array) -> Head:
+    return replace(head, theta=head.theta * slopes)
 
 
 def _with_prior(rows: list[Array], prior: Array, pull: Array) -> list[Array]:

@@ -63,6 +63,10 @@ class Scales:
         }
         return cls(noise=noise, profiles=profiles)
 
+    def plain(self) -> Scales:
+        """The same scales with every row counting fully."""
+        return Scales(noise=self.noise, profiles=self.profiles)
+
     def at(self, window: int, part: Comparison) -> Array:
         """Divisors of a comparison's errors [N, D] or [N, 1]."""
         std = self.profiles[part.channel.name].at(part.time)[:, None]
