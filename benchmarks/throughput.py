@@ -83,7 +83,7 @@ SCENES = {
 
 def main() -> None:
     """Measure, print the table, write the JSON."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Explicit world against raw mujoco.rollout.")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--repetitions", type=int, default=REPETITIONS)
     options = parser.parse_args()
@@ -145,7 +145,7 @@ def _sides(
     state = world.reset(start, parameters)
     assigned = world.kernel.models.assign(state.parameters.array, frozenset())
     models = [assigned[element].model for element in range(BATCH)]
-    data = mujoco.MjData(models[0])
+    data = mujoco.MjData(models[0])  # pyright: ignore[reportAttributeAccessIssue]
     integration, layout = state.arrays["integration"], world.kernel.layout
     initial = np.ascontiguousarray(integration[:, layout.full])
     substeps = world.kernel.compiled.substeps

@@ -66,7 +66,8 @@ ZOO = """
   <motor name="late" joint="tip" gear="2" delay=".004" nsample="4"/>
   <general name="muscle" joint="tip" dyntype="filter" dynprm=".05" gaintype="affine"
     gainprm="1 .1 .1" biastype="affine" biasprm=".1 -.02 -.03"/>
-  <dcmotor name="motor" joint="rail" motorconst=".05" resistance="2" inductance=".001"/>
+  <dcmotor name="motor" joint="rail" motorconst=".05" resistance="2" inductance=".001"
+    cogging=".01 7 .2" lugre="10 .1 .02 .03 .1" damping=".1" armature=".02"/>
 </actuator>
 <sensor>
   <accelerometer name="imu" site="s"/>

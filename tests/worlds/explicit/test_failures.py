@@ -66,7 +66,7 @@ def test_a_huge_action_fails_its_element_and_a_bad_start_its_own(scene):
 
 
 def test_failures_are_raised_only_if_asked_for(scene):
-    with pytest.raises(RolloutError, match="Element 0 .*joint 'x'"):
+    with pytest.raises(RolloutError, match=r"Element 0 .*joint 'x'"):
         rollout(
             build(scene),
             Values.of({"start:x.pos": 0.1}),

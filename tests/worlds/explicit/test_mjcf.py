@@ -10,6 +10,15 @@ from sameworld.core.errors import SameworldWarning
 from sameworld.worlds import build
 from sameworld.worlds.explicit import checked_mjcf
 
+TETRAHEDRON = b"""v 0 0 0
+v .1 0 0
+v 0 .12 0
+v 0 0 .14
+f 1 3 2
+f 1 2 4
+f 1 4 3
+f 2 3 4
+"""
 BODY = '<worldbody><body><joint name="j"/><geom size=".1"/></body></worldbody>'
 
 
@@ -101,9 +110,15 @@ def test_millimetres_for_metres_are_suspected():
         build(scene(big.format(0.1, 2e4)))
 
 
+def test_a_mass_from_an_open_mesh_is_suspected(zoo):
+    lidless = TETRAHEDRON.replace(b"f 2 3 4\n", b"")
+    with pytest.warns(SameworldWarning, match="body 'rock' comes from mesh 't'.*not watertight"):
+        build(replace(zoo, assets={"t.obj": lidless}))
+
+
 def test_unnamed_elements_get_stable_names():
-    mjcf = '<worldbody><body><joint/><geom name="geom0" size=".1"/><geom size=".2"/></body></worldbody>'
-    names = build(scene(mjcf)).parameters.names
+    body = '<body><joint/><geom name="geom0" size=".1"/><geom size=".2"/></body>'
+    names = build(scene(f"<worldbody>{body}</worldbody>")).parameters.names
     assert "joint:joint0.damping" in names and "body:body1.mass" in names
     assert "geom:geom0.pos.x" in names and "geom:geom1.pos.x" in names
 

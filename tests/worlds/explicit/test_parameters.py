@@ -102,7 +102,8 @@ def test_every_kind_of_address_is_offered(world):
         joint:elbow.springref joint:elbow.ref joint:wrist.damping actuator:servo.kp
         actuator:servo.kv actuator:servo.force.low actuator:speed.kv actuator:late.delay
         actuator:late.gain actuator:muscle.bias.velocity actuator:muscle.timeconst
-        actuator:motor.resistance actuator:motor.motorconst option:gravity.z
+        actuator:motor.resistance actuator:motor.motorconst actuator:motor.cogging.amplitude
+        actuator:motor.lugre.stribeck actuator:motor.damping option:gravity.z
         sensor:encoder.delay sensor:elbow.pos.bias sensor:cube.pos.bias.y sensor:cube.quat.delay
         sensor:tracker.gain body:body6.mass geom:geom3.size.0""".split()
     assert not set(expected) - set(names)
@@ -270,6 +271,25 @@ def test_with_belief_shows_in_the_scene_and_shares_the_compiled_model(pendulum):
     assert other.scene.belief.names == ("body:rod.mass",)
     assert world.scene.belief.names == ()
     assert build(other.scene).parameters["body:rod.mass"].value == 0.7
+
+
+def test_believing_what_is_believed_already_does_not_pin_the_moments(cube):
+    """Handing the whole belief back must not turn every moment into a given one."""
+    world = build(cube)
+    lighter = world.parameters.with_values({"body:cube.mass": 0.2})
+    moments = world.kernel.model.body("cube").inertia
+    assert np.allclose(model_of(world.with_belief(lighter), {}).body("cube").inertia, moments / 2)
+    assert world.with_belief(lighter).scene.belief.names == ("body:cube.mass",)
+
+
+def test_a_bare_belief_takes_unit_bounds_and_transform_from_the_world(pendulum):
+    bare = Belief(parameters=(Parameter(name="body:rod.mass", value=0.6),))
+    mass = build(replace(pendulum, belief=bare)).parameters["body:rod.mass"]
+    assert (mass.value, mass.unit, mass.transform) == (0.6, "kg", "log")
+    assert 0 < mass.low < 0.6 < mass.high < np.inf
+    own = Belief(parameters=(Parameter(name="body:rod.mass", value=0.6, low=0.5, high=0.7),))
+    kept = build(replace(pendulum, belief=own)).parameters["body:rod.mass"]
+    assert (kept.low, kept.high, kept.transform) == (0.5, 0.7, "identity")
 
 
 def test_unknown_addresses_suggest_the_nearest(pendulum):

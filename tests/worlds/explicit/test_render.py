@@ -89,7 +89,7 @@ def test_pictures_show_edited_geometry(world):
 
 @pytest.mark.render
 def test_an_unknown_camera_names_those_that_exist(world):
-    with pytest.raises(SceneError, match="No camera 'topp'.*Did you mean 'top'"):
+    with pytest.raises(SceneError, match=r"No camera 'topp'.*Did you mean 'top'"):
         world.render(world.reset(Values.none()), "topp")
 
 

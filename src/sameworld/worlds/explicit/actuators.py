@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from sameworld.worlds.explicit.engine import Model, mj
@@ -10,6 +11,16 @@ from sameworld.worlds.explicit.slots import Bounds, FieldWrite, Slot, SpecWrite,
 __all__ = ["actuator_slots", "control_unit", "is_position_servo", "is_velocity_servo"]
 
 _GAIN, _BIAS, _DYN = "gainprm", "biasprm", "dynprm"
+#: LuGre parameters of a DC motor and where MuJoCo compiles them to.
+_LUGRE = (
+    ("stiffness", "N m/rad", _DYN, 5),
+    ("damping", "N m s/rad", _DYN, 6),
+    ("coulomb", "N m", _BIAS, 3),
+    ("static", "N m", _BIAS, 4),
+    ("stribeck", "rad/s", _BIAS, 5),
+)
+#: Model arrays with one number per actuator.
+_SCALARS = ("delay", "armature", "damping")
 _TERMS = ("constant", "position", "velocity")
 
 
@@ -78,10 +89,11 @@ class _Builder:
         fields: list[FieldWrite] = []
         attrs: list[SpecWrite] = []
         for array, index, factor in places:
-            scalar = array == "delay"
+            scalar = array in _SCALARS
             where = (self.actuator,) if scalar else (self.actuator, index)
             fields.append((f"actuator_{array}", where, factor))
-            attrs.append(("actuator", self.name, array, -1 if scalar else index, factor))
+            place = -1 if array in ("delay", "armature") else index
+            attrs.append(("actuator", self.name, array, place, factor))
         return Slot(
             name=f"actuator:{self.name}.{part}",
             unit=unit,
@@ -93,7 +105,7 @@ class _Builder:
 
     def value(self, array: str, index: int = 0, factor: float = 1.0) -> float:
         values = getattr(self.model, f"actuator_{array}")[self.actuator]
-        return float(values if array == "delay" else values[index]) / factor
+        return float(values if array in _SCALARS else values[index]) / factor
 
     def free(self, part: str, array: str, index: int) -> Slot:
         """A number of either sign."""
@@ -110,6 +122,9 @@ def actuator_slots(model: Model, actuator: int) -> list[Slot]:
     gear = make.value("gear")
     if gear:
         slots.append(make.free("gear", "gear", 0))
+    for part in ("armature", "damping"):
+        value = make.value(part)
+        slots.append(make.slot(part, "", positive(value), (part, 0, 1.0)))
     samples = int(model.actuator_history[actuator, 0])
     if samples > 0:
         high = samples * float(model.opt.timestep)
@@ -134,12 +149,28 @@ def _gains(make: _Builder) -> list[Slot]:
         resistance, constant = make.value(_GAIN, 0), make.value(_GAIN, 1)
         slots.append(make.slot("resistance", "ohm", positive(resistance), (_GAIN, 0, 1.0)))
         slots.append(make.slot("motorconst", "N m/A", positive(constant), (_GAIN, 1, 1.0)))
+        slots += _motor_friction(make)
     if gain in ("FIXED", "AFFINE"):
         slots.append(make.free("gain", _GAIN, 0))
     if gain == "AFFINE":
         slots += [make.free(f"gain.{_TERMS[k]}", _GAIN, k) for k in (1, 2)]
     if bias == "AFFINE":
         slots += [make.free(f"bias.{_TERMS[k]}", _BIAS, k) for k in (0, 1, 2)]
+    return slots
+
+
+def _motor_friction(make: _Builder) -> list[Slot]:
+    """Cogging and LuGre friction of a DC motor, where the scene has them."""
+    slots: list[Slot] = []
+    if amplitude := make.value(_BIAS, 0):
+        bounds = positive(amplitude)
+        slots.append(make.slot("cogging.amplitude", "N m", bounds, (_BIAS, 0, 1.0)))
+        phase = around(make.value(_BIAS, 2), math.pi)
+        slots.append(make.slot("cogging.phase", "rad", phase, (_BIAS, 2, 1.0)))
+    if make.value(_DYN, 5) > 0:
+        for part, unit, array, index in _LUGRE:
+            bounds = positive(make.value(array, index))
+            slots.append(make.slot(f"lugre.{part}", unit, bounds, (array, index, 1.0)))
     return slots
 
 

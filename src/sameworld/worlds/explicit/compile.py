@@ -13,16 +13,18 @@ import numpy as np
 
 from sameworld.core.errors import SameworldWarning, SceneError
 from sameworld.core.scene import Scene
-from sameworld.maths.inertia import inertia_problem
 from sameworld.worlds.explicit.config import ExplicitConfig
 from sameworld.worlds.explicit.contacts import colliding_pairs, contact_parameters
 from sameworld.worlds.explicit.engine import Model, SpecTree, captured_warnings, mj
 from sameworld.worlds.explicit.mjcf import checked_mjcf
+from sameworld.worlds.explicit.sanity import (
+    check_inertials,
+    warn_implausible,
+    warn_leaky_meshes,
+)
 
 __all__ = ["Compiled", "compile_scene", "compile_spec"]
 
-_HEAVY = 1e4
-_LARGE = 100.0
 #: What must not change when inertias are written out explicitly.
 _FROZEN = ("body_mass", "body_inertia", "body_ipos", "body_pos", "body_quat", "geom_pos", "qpos0")
 
@@ -63,17 +65,19 @@ def compile_scene(scene: Scene, config: ExplicitConfig) -> Compiled:
         SceneError: Unsafe or malformed MJCF, unphysical inertia, or a period that does not fit.
     """
     spec = _parsed(scene)
-    _check_inertials(spec)
+    check_inertials(spec)
     spec.compiler.fusestatic = False
     raw = compile_spec(spec, scene.name)
     _name_everything(spec)
+    weighed = [body.name for body in spec.bodies[1:] if not body.explicitinertial]
     _freeze_inertias(spec, raw)
     named = compile_spec(spec, scene.name)
     _check_unchanged(raw, named, scene.name)
     chosen = _chosen_pairs(named, config, scene.belief.names)
     labels = [_add_pair(spec, named, pair) for pair in chosen]
     model = compile_spec(spec, scene.name) if chosen else named
-    _warn_implausible(model)
+    warn_implausible(model)
+    warn_leaky_meshes(model, weighed)
     period, substeps = _period(model, config)
     pairs = tuple((model.pair(n).id, *pair) for n, pair in zip(labels, chosen, strict=True))
     return Compiled(spec=spec, model=model, pairs=pairs, period=period, substeps=substeps)
@@ -110,24 +114,6 @@ def _parsed(scene: Scene) -> SpecTree:
 
 
 # ---- inertia -----------------------------------------------------------------------------------
-
-
-def _check_inertials(spec: SpecTree) -> None:
-    """Refuse explicit inertias that no rigid body has, naming body and numbers."""
-    for body in spec.bodies[1:]:
-        if not body.explicitinertial:
-            continue
-        full = np.array(body.fullinertia, dtype=np.float64)
-        if np.isfinite(full).all():
-            xx, yy, zz, xy, xz, yz = full
-            matrix = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        else:
-            matrix = np.diag(np.array(body.inertia, dtype=np.float64))
-        if float(body.mass) == 0.0 and not matrix.any():
-            continue  # massless by intention; MuJoCo checks whether it may be
-        problem = inertia_problem(float(body.mass), matrix)
-        if problem:
-            raise SceneError(f"Body '{body.name or '(unnamed)'}': {problem}. Mend its <inertial>.")
 
 
 def _freeze_inertias(spec: SpecTree, model: Model) -> None:
@@ -232,25 +218,7 @@ def _add_pair(spec: SpecTree, model: Model, pair: tuple[int, int]) -> str:
     return name
 
 
-# ---- plausibility and time ---------------------------------------------------------------------
-
-
-def _warn_implausible(model: Model) -> None:
-    for body in np.flatnonzero(model.body_mass > _HEAVY):
-        warnings.warn(
-            f"Body '{model.body(body).name}' weighs {model.body_mass[body]:.4g} kg. MJCF is in kg "
-            "and m: a geometry in millimetres makes masses a thousand million times too large.",
-            SameworldWarning,
-            stacklevel=2,
-        )
-    plane = int(mj.mjtGeom.mjGEOM_PLANE)
-    for geom in np.flatnonzero((model.geom_rbound > _LARGE) & (model.geom_type != plane)):
-        warnings.warn(
-            f"Geom '{model.geom(geom).name}' has a radius of {model.geom_rbound[geom]:.4g} m. MJCF "
-            "is in metres; was it written in millimetres?",
-            SameworldWarning,
-            stacklevel=2,
-        )
+# ---- time ----------------------------------------------------------------------------------
 
 
 def _period(model: Model, config: ExplicitConfig) -> tuple[float, int]:

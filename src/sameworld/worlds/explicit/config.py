@@ -23,7 +23,8 @@ class ExplicitConfig:
         pairs: Contact pairs that get their own parameters: a largest count up to which all pairs
             that can collide are taken, or patterns such as ``cube+*``. Pairs that the scene's
             belief names are always taken.
-        models: Edited models kept for reuse (least recently used go first).
+        models: Edited models kept for reuse (least recently used go first); fewer where meshes
+            make them large.
         memory: Rough limit on the buffers of one rollout call [bytes]; larger batches are split.
         edits: How parameters reach the model: ``fields`` edits a copy of the compiled model,
             ``recompile`` edits the MjSpec and compiles it again (the slow reference).

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -10,6 +11,7 @@ import numpy as np
 from sameworld.core.arrays import Array
 from sameworld.core.belief import Belief
 from sameworld.core.errors import AddressError, closest, listed
+from sameworld.core.parameters import Parameter
 from sameworld.core.scene import Scene
 from sameworld.core.spec import Spec
 from sameworld.worlds.explicit.addresses import model_slots
@@ -99,20 +101,33 @@ class Kernel:
         return {s.spec.name: s.read(sources[s.source]) for s in self.observed}
 
     def canonical(self, belief: Belief) -> Belief:
-        """Spell contact pairs as the world does, and refuse names that do not exist.
+        """Spell contact pairs as the world does, fill in units and bounds, refuse unknown names.
 
         Raises:
             AddressError: A name is no parameter of the scene.
         """
-        names = {slot.name for slot in self.slots}
         renamed = tuple(
             replace(p, name=self.aliases[p.name]) if p.name in self.aliases else p
             for p in belief.parameters
         )
         for parameter in renamed:
-            if parameter.name not in names:
-                raise AddressError(_unknown(parameter.name, sorted(names)))
-        return replace(belief, parameters=renamed)
+            if parameter.name not in self._known:
+                raise AddressError(_unknown(parameter.name, sorted(self._known)))
+        return replace(belief, parameters=tuple(self._completed(p) for p in renamed))
+
+    @cached_property
+    def _known(self) -> dict[str, Parameter]:
+        return {slot.name: slot.parameter() for slot in self.slots}
+
+    def _completed(self, parameter: Parameter) -> Parameter:
+        """Fill in unit, bounds and transform where the belief leaves all of them open."""
+        known = self._known[parameter.name]
+        if parameter.unit or math.isfinite(parameter.low) or math.isfinite(parameter.high):
+            return parameter
+        parameter = replace(parameter, unit=known.unit)
+        if parameter.transform != "identity" or not known.low < parameter.value < known.high:
+            return parameter
+        return replace(parameter, low=known.low, high=known.high, transform=known.transform)
 
     def placed(self, starts: Array, values: Array, given: frozenset[str]) -> Array:
         """Integration states [B, size] for starts [B, S] and parameters [B, P].

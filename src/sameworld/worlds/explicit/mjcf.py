@@ -51,7 +51,7 @@ def _check_document(
     text: str, assets: Mapping[str, bytes], what: str, chain: tuple[str, ...]
 ) -> None:
     root = _parsed(text, what)
-    if root.tag != "mujoco" and not (chain and root.tag == "mujocoinclude"):
+    if root.tag != "mujoco" and not chain:  # the root of an included file may have any name
         raise SceneError(
             f"{what} has root <{root.tag}>; a scene is MuJoCo XML with root <mujoco>. Convert "
             "URDF first (MuJoCo reads it: MjSpec.from_file(...).to_xml())."

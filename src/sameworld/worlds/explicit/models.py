@@ -14,11 +14,14 @@ from sameworld.core.arrays import Array
 from sameworld.worlds.explicit.compile import Compiled
 from sameworld.worlds.explicit.config import ExplicitConfig
 from sameworld.worlds.explicit.edits import Change, Editor
-from sameworld.worlds.explicit.engine import Model
+from sameworld.worlds.explicit.engine import Model, mj
 from sameworld.worlds.explicit.slots import Slot
 
 __all__ = ["Assignment", "Edited", "Models"]
 
+#: Bytes that edited models may take, and how many are kept however large they are.
+_BUDGET = 512 * 2**20
+_FEWEST = 2
 _Key: TypeAlias = tuple[tuple[Change, ...], frozenset[str]]
 
 
@@ -65,7 +68,8 @@ class Models:
 
     def __init__(self, compiled: Compiled, slots: tuple[Slot, ...], config: ExplicitConfig) -> None:
         self.editor = Editor(compiled=compiled, slots=slots)
-        self._limit = config.models
+        size = int(mj.mj_sizeModel(compiled.model))
+        self.limit = max(_FEWEST, min(config.models, _BUDGET // size))
         self._recompiles = config.edits == "recompile"
         self._base = np.array([slot.value for slot in slots])
         self.plain = Edited(model=compiled.model)
@@ -104,7 +108,7 @@ class Models:
         found = self._kept.get(key)
         if found is None:
             found = self._kept[key] = self._make(changes, given)
-            if len(self._kept) > self._limit:
+            if len(self._kept) > self.limit:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(key)
         return found

@@ -67,7 +67,6 @@ class Simulator:
         self._late_sensors = bool((compiled.model.sensor_needstage == _ACC_STAGE).any())
         self._threads = config.threads or os.cpu_count() or 1
         self._memory = config.memory
-        self._largest = config.models
         self._pools: dict[bool, list[Data]] = {}
         self._runner = mj_rollout.Rollout(nthread=self._threads if self._threads > 1 else 0)
 
@@ -171,7 +170,7 @@ class Simulator:
         """Parts of a batch whose buffers fit the memory and whose models fit the cache."""
         steps = ticks * self._substeps + 1
         width = len(self._layout.full) + self._sizes[2] + controls
-        size = max(1, min(self._memory // (8 * steps * width), self._largest * self._threads))
+        size = max(1, min(self._memory // (8 * steps * width), self._models.limit))
         for first in range(0, batch, size):
             yield slice(first, min(first + size, batch))
 

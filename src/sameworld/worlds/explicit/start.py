@@ -121,13 +121,19 @@ def _ball(collector: _Collector, joint: int) -> None:
     collector.vector(f"start:{name}.omega", dof, "rad/s")
 
 
+def _widened(low: float, high: float) -> tuple[float, float]:
+    """A joint's range and a tenth more: soft limits give way, and measurements are noisy."""
+    margin = 0.1 * (high - low)
+    return low - margin, high + margin
+
+
 def _scalar(collector: _Collector, joint: int) -> None:
     model = collector.model
     name = model.joint(joint).name
     slides = int(model.jnt_type[joint]) == int(mj.mjtJoint.mjJNT_SLIDE)
     low, high = (-math.inf, math.inf)
     if model.jnt_limited[joint]:
-        low, high = model.jnt_range[joint].tolist()
+        low, high = _widened(*model.jnt_range[joint].tolist())
     unit = "m" if slides else "rad"
     collector.linear(f"start:{name}.pos", int(model.jnt_qposadr[joint]), unit, low, high)
     collector.linear(f"start:{name}.vel", model.nq + int(model.jnt_dofadr[joint]), f"{unit}/s")

@@ -70,13 +70,15 @@ class ExplicitWorld:
         """Return the same world believing something else; nothing is compiled again.
 
         Args:
-            belief: Any subset of the parameters.
+            belief: Any subset of the parameters. What it changes also enters the scene's belief.
 
         Raises:
             AddressError: A name is no parameter of the scene.
         """
         belief = self.kernel.canonical(belief)
-        own = belief.marginal(p.name for p in belief.parameters if p.scope == "scene")
+        current = {p.name: p for p in self.parameters.parameters}
+        news = [p for p in belief.parameters if p != current[p.name] and p.scope == "scene"]
+        own = belief.marginal(p.name for p in news)
         scene = self.scene.with_belief(self.scene.belief.updated(own))
         return replace(self, scene=scene, parameters=self.parameters.updated(belief))
 
