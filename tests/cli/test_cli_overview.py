@@ -1,3 +1,5 @@
+import os
+import signal
 import subprocess
 import sys
 from importlib import import_module
@@ -69,11 +71,26 @@ def test_errors_are_one_readable_block_and_debug_shows_the_traceback(tmp_path):
     assert "Traceback" in done.stderr and "StoreError" in done.stderr
 
 
-def test_interruption_exits_with_130_and_says_how_to_go_on(monkeypatch, capsys):
-    class Stopped:
-        def run(self) -> int:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr("sameworld.cli.main._run", lambda words: Stopped().run())
-    assert main(["doctor"]) == 130
-    assert "same command" in capsys.readouterr().err
+def test_interruption_exits_with_130_and_says_how_to_go_on(tmp_path):
+    words = [
+        "identify",
+        "cube",
+        "cube_tosses:12",
+        "--free",
+        "pair:*",
+        "--out",
+        str(tmp_path / "run"),
+    ]
+    with subprocess.Popen(
+        [sys.executable, "-m", "sameworld.cli", *words],
+        stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "MUJOCO_GL": "disable"},
+    ) as running:
+        assert running.stderr is not None
+        assert "screening" in running.stderr.readline()
+        running.send_signal(signal.SIGINT)
+        rest = running.stderr.read()
+        assert running.wait(timeout=60) == 130, rest
+    assert "same command" in rest and "Traceback" not in rest

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from tyro.conf import Positional
+from tyro.conf import Positional, arg
 
 from sameworld.cli.console import Grid, say, say_grid, say_json
 from sameworld.cli.sources import scene_from
@@ -23,7 +24,7 @@ class Check:
         json: Print JSON instead of a table.
     """
 
-    scene: Positional[str]
+    scene: Annotated[Positional[str], arg(metavar="SCENE")]
     seed: int = 0
     json: bool = False
 

@@ -6,8 +6,9 @@ import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from tyro.conf import OmitArgPrefixes, Positional
+from tyro.conf import OmitArgPrefixes, Positional, arg
 
 from sameworld.cli.calibration import calibrate_and_report
 from sameworld.cli.sources import episodes_from, scene_from
@@ -30,8 +31,8 @@ class Identify:
         config: Options of the fit.
     """
 
-    scene: Positional[str]
-    episodes: Positional[str]
+    scene: Annotated[Positional[str], arg(metavar="SCENE")]
+    episodes: Annotated[Positional[str], arg(metavar="EPISODES")]
     config: OmitArgPrefixes[CalibrateConfig]
     out: Path = Path("runs/identify")
     title: str = ""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from tyro.conf import Positional
+from tyro.conf import Positional, arg
 
 from sameworld.cli.console import say, say_facts, say_grid, say_json
 from sameworld.cli.description import describe
@@ -21,7 +22,7 @@ class Inspect:
         json: Print JSON instead of tables.
     """
 
-    path: Positional[str]
+    path: Annotated[Positional[str], arg(metavar="PATH")]
     json: bool = False
 
     def run(self) -> int:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
-from tyro.conf import Positional
+from tyro.conf import Positional, arg
 
 from sameworld.cli.console import Grid, say, say_facts, say_grid
 from sameworld.cli.sources import episodes_from, scene_from
@@ -37,8 +38,8 @@ class Predict:
         seed: Seed of stochastic worlds.
     """
 
-    scene: Positional[str]
-    episodes: Positional[str]
+    scene: Annotated[Positional[str], arg(metavar="SCENE")]
+    episodes: Annotated[Positional[str], arg(metavar="EPISODES")]
     warmup: int = 5
     level: float = 0.9
     out: Path | None = None

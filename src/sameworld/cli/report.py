@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from tyro.conf import Positional
+from tyro.conf import Positional, arg
 
 from sameworld.cli.console import say
 from sameworld.report import load_report, save_page
@@ -22,7 +23,7 @@ class Report:
         title: Another title for the page.
     """
 
-    run_folder: Positional[Path]
+    run_folder: Annotated[Positional[Path], arg(metavar="RUN")]
     title: str | None = None
 
     def run(self) -> int:
