@@ -72,6 +72,14 @@ def test_includes_are_read_from_the_assets_and_checked_too():
         build(circle)
 
 
+def test_an_include_of_any_ending_comes_from_the_assets_not_from_the_disk(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "part.mjcf").write_text(f"<mujoco>{BODY.replace('j', 'disk')}</mujoco>")
+    asset = {"part.mjcf": f"<mujoco>{BODY}</mujoco>".encode()}
+    world = build(scene('<include file="part.mjcf"/>', asset))
+    assert [c.name for c in world.spec.observations] == ["j.pos", "j.vel"]
+
+
 def test_mujocos_complaints_become_scene_errors_with_the_line():
     with pytest.raises(SceneError, match=r"unrecognized attribute: 'foo'.*line 1"):
         build(scene('<worldbody><geom size="1" foo="2"/></worldbody>'))

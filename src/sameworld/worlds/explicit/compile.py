@@ -16,7 +16,7 @@ from sameworld.core.scene import Scene
 from sameworld.worlds.explicit.config import ExplicitConfig
 from sameworld.worlds.explicit.contacts import colliding_pairs, contact_parameters
 from sameworld.worlds.explicit.engine import Model, SpecTree, captured_warnings, mj
-from sameworld.worlds.explicit.mjcf import checked_mjcf
+from sameworld.worlds.explicit.mjcf import nested_files
 from sameworld.worlds.explicit.sanity import (
     check_inertials,
     warn_implausible,
@@ -102,11 +102,11 @@ def _flat(cause: Exception) -> str:
 
 
 def _parsed(scene: Scene) -> SpecTree:
-    text = checked_mjcf(scene.mjcf, scene.assets)
-    assets = dict(scene.assets)
-    includes = {name: data for name, data in assets.items() if name.endswith(".xml")}
+    nested = nested_files(scene.mjcf, scene.assets)
+    includes = {name: scene.assets[name] for name in nested}
+    others = {name: data for name, data in scene.assets.items() if name not in nested}
     try:
-        return mj.MjSpec.from_string(text, include=includes, assets=assets)
+        return mj.MjSpec.from_string(scene.mjcf, include=includes, assets=others)
     except ValueError as cause:
         raise SceneError(
             f"Scene '{scene.name}' is not valid MJCF. MuJoCo says: {_flat(cause)}"

@@ -20,7 +20,7 @@ from sameworld.core.errors import SceneError, closest, listed
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-__all__ = ["checked_mjcf"]
+__all__ = ["checked_mjcf", "nested_files"]
 
 _LARGEST_TEXT = 64 * 2**20
 _LARGEST_COUNT = 100_000
@@ -43,14 +43,20 @@ def checked_mjcf(text: str, assets: Mapping[str, bytes]) -> str:
             absolute, leaves the scene or is not among the assets, nested includes in a circle, or
             sizes that would exhaust memory.
     """
-    _check_document(text, assets, "the MJCF", ())
+    nested_files(text, assets)
     return text
+
+
+def nested_files(text: str, assets: Mapping[str, bytes]) -> frozenset[str]:
+    """Check the MJCF text like ``checked_mjcf`` and name the assets that are MJCF themselves."""
+    return frozenset(_check_document(text, assets, "the MJCF", ()))
 
 
 def _check_document(
     text: str, assets: Mapping[str, bytes], what: str, chain: tuple[str, ...]
-) -> None:
+) -> set[str]:
     root = _parsed(text, what)
+    nested: set[str] = set()
     if root.tag != "mujoco" and not chain:  # the root of an included file may have any name
         raise SceneError(
             f"{what} has root <{root.tag}>; a scene is MuJoCo XML with root <mujoco>. Convert "
@@ -64,8 +70,9 @@ def _check_document(
                 continue
             name = _resolved(file, folders.get(element.tag, ""), assets, what, element.tag)
             if element.tag in _NESTED:
-                _check_nested(name, assets, chain)
+                nested |= {name, *_check_nested(name, assets, chain)}
     _check_counts(root, 1, what)
+    return nested
 
 
 def _parsed(text: str, what: str) -> Element:
@@ -138,14 +145,14 @@ def _resolved(file: str, folder: str, assets: Mapping[str, bytes], what: str, ta
     )
 
 
-def _check_nested(name: str, assets: Mapping[str, bytes], chain: tuple[str, ...]) -> None:
+def _check_nested(name: str, assets: Mapping[str, bytes], chain: tuple[str, ...]) -> set[str]:
     if name in chain:
         raise SceneError(f"Includes run in a circle: {' -> '.join((*chain, name))}.")
     try:
         text = assets[name].decode()
     except UnicodeDecodeError as cause:
         raise SceneError(f"Included asset '{name}' is not UTF-8 text.") from cause
-    _check_document(text, assets, f"asset '{name}'", (*chain, name))
+    return _check_document(text, assets, f"asset '{name}'", (*chain, name))
 
 
 def _check_counts(element: Element, copies: int, what: str) -> None:
