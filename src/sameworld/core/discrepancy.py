@@ -11,7 +11,7 @@ J. Lei et al., "Distribution-free predictive inference for regression", JASA 113
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
@@ -79,17 +79,20 @@ class Discrepancy:
         channels: Channel name to its error quantiles.
         episodes: Number of episodes behind the quantiles.
         warmup: Number of warm-up rows under which they were learned.
+        noise: Measurement noise per channel [unit] by which warm-up rows were weighted.
     """
 
     channels: Mapping[str, ChannelDiscrepancy]
     episodes: int
     warmup: int
+    noise: Mapping[str, float] = field(default_factory=dict[str, float])
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON-ready mapping."""
         return {
             "episodes": self.episodes,
             "warmup": self.warmup,
+            "noise": dict(self.noise),
             "channels": {
                 name: {key: value.tolist() for key, value in vars(channel).items()}
                 for name, channel in self.channels.items()
@@ -112,6 +115,7 @@ class Discrepancy:
                 channels=channels,
                 episodes=int(record["episodes"]),
                 warmup=int(record["warmup"]),
+                noise={str(k): float(v) for k, v in record.get("noise", {}).items()},
             )
         except (KeyError, TypeError, ValueError, AttributeError) as cause:
             raise BeliefError(f"Discrepancy record is malformed: {cause!r}.") from cause

@@ -57,13 +57,14 @@ def jacobian(
     parameters: Values | None = None,
     steps: Mapping[str, float] | None = None,
     method: Literal["auto", "gradient", "differences"] = "auto",
+    central: bool = True,
     seed: int = 0,
 ) -> Jacobian:
     """Differentiate every signal with respect to starts and parameters.
 
     Every batch element has its own derivative, so perturbing start component k moves the starts
-    of *all* elements in the same rollout: 1 + 2N simulated trajectories per element whatever the
-    batch (an arrowhead Jacobian when elements are episodes).
+    of *all* elements in the same rollout: 1 + 2N (or 1 + N) simulated trajectories per element
+    whatever the batch (an arrowhead Jacobian when elements are episodes).
 
     Args:
         world: A world that starts from named values.
@@ -73,6 +74,7 @@ def jacobian(
         parameters: Parameter values [B or 1, P'].
         steps: Difference steps by name [unit]; ``default_step`` where absent.
         method: ``auto`` takes the world's gradient where declared.
+        central: Central differences; one-sided ones (upwards) cost half and are of first order.
         seed: Seed of the random keys, the same for every perturbed copy.
 
     Returns:
@@ -95,7 +97,7 @@ def jacobian(
         base = rollout(world, point, actions, parameters=values, seed=seed)
         exact = cast(GradientWorld, world).gradient(point, actions, values, wrt, seed=seed)
         return Jacobian(wrt=wrt, rollout=base, derivatives=exact, method="gradient", rollouts=batch)
-    return _differences(world, point, actions, values, wrt, steps or {}, seed)
+    return _differences(world, point, actions, values, wrt, steps or {}, central, seed)
 
 
 def _check_names(world: World, wrt: tuple[str, ...]) -> None:
@@ -115,6 +117,7 @@ def _differences(
     parameters: Values,
     wrt: tuple[str, ...],
     steps: Mapping[str, float],
+    central: bool,
     seed: int,
 ) -> Jacobian:
     batch = start.batch
@@ -125,9 +128,12 @@ def _differences(
         in_start = name in base_start.names
         source = base_start if in_start else parameters
         belief = world.spec.start if in_start else world.parameters
-        down, up = _bracket(belief, name, source.column(name), steps)
+        here = source.column(name)
+        down, up = _bracket(belief, name, here, steps)
+        if not central:
+            up, down = np.where(up > here, up, down), here
         spans.append(up - down)
-        for moved in (down, up):
+        for moved in (down, up) if central else (up,):
             changed = source.array.copy()
             changed[:, source.index(name)] = moved
             starts.append(changed if in_start else base_start.array)
@@ -144,9 +150,10 @@ def _differences(
     derivatives: dict[str, Array] = {}
     for channel in world.spec.observations:
         stacked = result.signals[channel.name].reshape(copies, batch, -1, *channel.shape)
+        ends = [(1 + 2 * k, 2 + 2 * k) if central else (0, 1 + k) for k in range(len(spans))]
         columns = [
-            difference(channel, stacked[1 + 2 * k], stacked[2 + 2 * k]) / span[:, None, None]
-            for k, span in enumerate(spans)
+            difference(channel, stacked[a], stacked[b]) / span[:, None, None]
+            for (a, b), span in zip(ends, spans, strict=True)
         ]
         empty = np.zeros((batch, stacked.shape[2], channel.tangent, 0))
         derivatives[channel.name] = np.stack(columns, axis=-1) if columns else empty

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +35,7 @@ def predict(
     warmup: int,
     *,
     level: float = 0.9,
+    noise: Mapping[str, float] | None = None,
     seed: int = 0,
 ) -> Prediction:
     """Predict an episode open loop from its first ``warmup`` rows.
@@ -48,6 +49,9 @@ def predict(
         episode: The episode, measured.
         warmup: Rows of each observation channel used to find the start.
         level: Probability of the central intervals.
+        noise: Measurement noise per channel [unit], known from elsewhere, by which warm-up rows
+            are weighted; by default what the discrepancy was learned with, else estimated from the
+            warm-up rows.
         seed: Seed of stochastic worlds.
 
     Returns:
@@ -56,7 +60,7 @@ def predict(
     Raises:
         EpisodeError: The episode does not fit the world, or is too short.
     """
-    return predict_all(world, [episode], warmup, level=level, seed=seed)[0]
+    return predict_all(world, [episode], warmup, level=level, noise=noise, seed=seed)[0]
 
 
 def predict_all(
@@ -65,16 +69,20 @@ def predict_all(
     warmup: int,
     *,
     level: float = 0.9,
+    noise: Mapping[str, float] | None = None,
     seed: int = 0,
 ) -> list[Prediction]:
     """Predict many episodes in batches; each result equals that of ``predict``."""
     for episode in episodes:
         check_episode(world.spec, episode)
+    known = world.parameters.discrepancy
+    given = noise if noise is not None or known is None else known.noise
     order = sorted(range(len(episodes)), key=lambda i: episodes[i].end - episodes[i].begin)
     results: dict[int, Prediction] = {}
     for at in range(0, len(order), _CHUNK):
         chosen = order[at : at + _CHUNK]
-        batch = _predict_batch(world, [episodes[i] for i in chosen], warmup, level, seed)
+        launch = _launch(world, [episodes[i] for i in chosen], warmup, given, seed)
+        batch = _predict_batch(world, [episodes[i] for i in chosen], launch, warmup, level)
         results.update(zip(chosen, batch, strict=True))
     return [results[i] for i in range(len(episodes))]
 
@@ -88,14 +96,20 @@ class _Launch:
     starts: Values
 
 
-def _launch(world: World, episodes: Sequence[Episode], warmup: int, seed: int) -> _Launch:
+def _launch(
+    world: World,
+    episodes: Sequence[Episode],
+    warmup: int,
+    noise: Mapping[str, float] | None,
+    seed: int,
+) -> _Launch:
     spec = world.spec
     parameters = session_values(world, episodes, Values.none())
     if spec.starts_from == "context":
         start, begin = context_from(spec, episodes, warmup)
         starts = Values.none(len(episodes))
     else:
-        found = estimate_starts(world, episodes, warmup=warmup, seed=seed)
+        found = estimate_starts(world, episodes, warmup=warmup, noise=noise, seed=seed)
         start = starts = found.values
         begin = np.array([e.begin for e in episodes])
     longest = max(e.end - float(b) for e, b in zip(episodes, begin, strict=True))
@@ -108,9 +122,8 @@ def _launch(world: World, episodes: Sequence[Episode], warmup: int, seed: int) -
 
 
 def _predict_batch(
-    world: World, episodes: Sequence[Episode], warmup: int, level: float, seed: int
+    world: World, episodes: Sequence[Episode], launch: _Launch, warmup: int, level: float
 ) -> list[Prediction]:
-    launch = _launch(world, episodes, warmup, seed)
     discrepancy = world.parameters.discrepancy
     found: list[Prediction] = []
     for row, episode in enumerate(episodes):

@@ -24,7 +24,8 @@ class Comparison:
         time: Measurement times since the start of the simulation [N] s.
         error: ``measured - simulated`` [N, D] in the channel's unit (rad for quaternions).
         jacobian: Derivative of ``error`` with respect to the named inputs [N, D, M]; M may be 0.
-        rate: Time derivative of the simulated signal [N, D] in unit per second.
+        rate: Time derivative of the simulated signal [N, D] in unit per second; empty unless
+            asked for.
     """
 
     channel: ChannelSpec
@@ -53,6 +54,7 @@ def compare(
     *,
     begin: float | None = None,
     rows: slice = slice(None),
+    rates: bool = False,
 ) -> list[Comparison]:
     """Bring one simulated element to the measurement times and subtract.
 
@@ -63,6 +65,7 @@ def compare(
         derivatives: Their tangent derivatives [T+1, D, M], if wanted.
         begin: Episode time at which the simulation starts [s]; the episode's begin by default.
         rows: Which rows of each channel to compare.
+        rates: Whether to compute time derivatives of the simulated signals.
 
     Returns:
         One comparison per shared channel, in the world's order.
@@ -75,13 +78,18 @@ def compare(
         error = difference(
             channel, interpolate(channel, spec.period, simulated, at), measured.values[rows]
         )
-        slope = difference(channel, simulated[:-1], simulated[1:]) / spec.period
-        index = np.clip(np.floor(at / spec.period + 1e-9).astype(int), 0, len(slope) - 1)
         jacobian = np.zeros((*error.shape, 0))
         if derivatives is not None:
             tangent = lerp(spec.period, derivatives[channel.name], at)
             jacobian = difference_jacobian(channel, error, tangent)
+        rate = _rate(channel, spec.period, simulated, at) if rates else np.zeros((0, 0))
         found.append(
-            Comparison(channel=channel, time=at, error=error, jacobian=jacobian, rate=slope[index])
+            Comparison(channel=channel, time=at, error=error, jacobian=jacobian, rate=rate)
         )
     return found
+
+
+def _rate(channel: ChannelSpec, period: float, simulated: Array, at: Array) -> Array:
+    slope = difference(channel, simulated[:-1], simulated[1:]) / period
+    index = np.clip(np.floor(at / period + 1e-9).astype(int), 0, len(slope) - 1)
+    return slope[index]

@@ -27,14 +27,19 @@ __all__ = [
 def lerp(period: float, values: Array, at: Array) -> Array:
     """Linear interpolation of values [T+1, ...] given every ``period`` s at times ``at`` [N] s."""
     index, share = _knots(period, len(values), at)
+    if share.max(initial=0.0) < 1e-9:  # measured on the ticks
+        return values[index]
     share = share.reshape(-1, *[1] * (values.ndim - 1))
-    return (1 - share) * values[index] + share * values[index + 1]
+    after = np.minimum(index + 1, len(values) - 1)
+    return (1 - share) * values[index] + share * values[after]
 
 
 def _knots(period: float, rows: int, at: Array) -> tuple[np.ndarray, Array]:
     place = np.asarray(at) / period
-    index = np.clip(np.floor(place + 1e-9).astype(int), 0, max(rows - 2, 0))
-    return index, np.clip(place - index, 0.0, 1.0)
+    index = np.clip(np.floor(place + 1e-9).astype(int), 0, max(rows - 1, 0))
+    share = np.clip(place - index, 0.0, 1.0)
+    share[(share < 1e-9) | (index >= rows - 1)] = 0.0
+    return index, share
 
 
 def interpolate(channel: ChannelSpec, period: float, values: Array, at: Array) -> Array:
@@ -46,7 +51,10 @@ def interpolate(channel: ChannelSpec, period: float, values: Array, at: Array) -
     if channel.manifold != "quaternion":
         return lerp(period, values, at)
     index, share = _knots(period, len(values), at)
-    first, second = values[index], values[index + 1]
+    first = values[index]
+    if share.max(initial=0.0) < 1e-9:  # measured on the ticks
+        return first
+    second = values[np.minimum(index + 1, len(values) - 1)]
     turn = quat_log(compose(inverse(first), second))
     return compose(first, quat_exp(share[:, None] * turn))
 

@@ -62,19 +62,19 @@ def guess_starts(spec: Spec, episodes: Sequence[Episode], warmup: int) -> Values
     """Read starts off the first rows: a line through each channel that shows a start.
 
     Channels declare which start parameters they show (``ChannelSpec.start``) or differentiate to
-    (``ChannelSpec.rate``). An opinion in ``Episode.start`` wins.
+    (``ChannelSpec.rate``); showing beats differentiating, and an opinion in ``Episode.start`` beats
+    both.
     """
     names = spec.start.names
     array = np.repeat(spec.start.mean.array, len(episodes), axis=0)
     for row, episode in enumerate(episodes):
-        for channel, measured in reversed(shared_channels(spec, episode)):
-            head = measured.rows(slice(0, max(warmup, 2)))
-            value, rate = _line(channel, head, episode.begin)
-            for name, number in (
-                *zip(channel.rate, rate, strict=False),
-                *zip(channel.start, value, strict=False),
-            ):
-                array[row, names.index(name)] = number
+        shared = shared_channels(spec, episode)
+        heads = [measured.rows(slice(0, max(warmup, 2))) for _, measured in shared]
+        lines = [_line(c, h, episode.begin) for (c, _), h in zip(shared, heads, strict=True)]
+        for (channel, _), (_, rate) in zip(shared, lines, strict=True):
+            array[row, [names.index(name) for name in channel.rate]] = rate[: len(channel.rate)]
+        for (channel, _), (value, _) in zip(shared, lines, strict=True):
+            array[row, [names.index(name) for name in channel.start]] = value[: len(channel.start)]
         for parameter in episode.start.parameters:
             if parameter.name in names:
                 array[row, names.index(parameter.name)] = parameter.value
@@ -116,7 +116,8 @@ def estimate_starts(
         episodes: Episodes E.
         warmup: Rows of each channel that may be used, at least 2.
         parameters: Parameter values [1 or E, P'].
-        noise: Noise per channel [unit]; estimated from the episodes by default.
+        noise: Noise per channel [unit]; what is absent is estimated from each episode's own
+            warm-up rows, so that neither later rows nor other episodes take part.
         iterations: Most iterations.
         seed: Seed of stochastic worlds.
 
@@ -176,7 +177,6 @@ class _StartProblem:
         spec = world.spec
         self._world, self._episodes, self._seed = world, episodes, seed
         self._rows = slice(0, warmup)
-        self._noise = dict(noise) if noise is not None else noise_levels(spec, episodes)
         base = Values.none() if parameters is None else parameters
         self._parameters = session_values(world, episodes, base)
         self.names = spec.start.names
@@ -185,6 +185,7 @@ class _StartProblem:
         self._high = np.array([p.high for p in spec.start.parameters])
         self._prior_mean, self._prior_precision = self._priors()
         heads = [e.head(warmup) for e in episodes]
+        self._noise = [noise_levels(spec, [head]) | dict(noise or {}) for head in heads]
         ticks = ticks_for(spec, max(e.end - e.begin for e in heads))
         self._actions = np.stack([held_actions(spec, e, e.begin, ticks) for e in episodes])
 
@@ -223,7 +224,7 @@ class _StartProblem:
             signals = {n: v[row] for n, v in result.rollout.signals.items()}
             slopes = {n: v[row] for n, v in result.derivatives.items()}
             for part in compare(self._world.spec, episode, signals, slopes, rows=self._rows):
-                r, j = part.weighted(self._noise[part.channel.name])
+                r, j = part.weighted(self._noise[row][part.channel.name])
                 cost[row] += 0.5 * r @ r
                 gradient[row] += j.T @ r
                 hessian[row] += j.T @ j

@@ -13,7 +13,7 @@ import numpy as np
 
 from sameworld.core.arrays import Array
 
-__all__ = ["basis", "project_out", "solve_columns"]
+__all__ = ["basis", "project_out", "pseudo_inverse", "solve_columns"]
 
 
 def basis(columns: Array, *, rcond: float = 1e-10) -> Array:
@@ -41,3 +41,11 @@ def solve_columns(columns: Array, target: Array, *, rcond: float = 1e-10) -> Arr
     solution = np.linalg.lstsq(columns / safe, target, rcond=rcond)[0]
     scaled = solution.T / safe
     return cast("Array", np.where(norms > 0, scaled, 0.0)).T
+
+
+def pseudo_inverse(gram: Array, *, rcond: float = 1e-9) -> Array:
+    """Pseudo-inverse of a symmetric positive semidefinite matrix [N, N], scaled first."""
+    scale = np.sqrt(np.diag(gram))
+    safe = np.where(scale > 0, scale, 1.0)
+    outer = np.outer(safe, safe)
+    return cast("Array", np.linalg.pinv(gram / outer, rcond=rcond, hermitian=True)) / outer

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sameworld.core.address import match_names
 from sameworld.core.arrays import Array
@@ -27,7 +25,8 @@ from sameworld.stages.identify.eliminate import Linear
 from sameworld.stages.identify.problem import Problem, held_for
 from sameworld.stages.identify.result import SearchStart
 from sameworld.stages.identify.scales import Scales, estimate_scales
-from sameworld.stages.identify.solve import Optimum, optimise, proposals, search_by_cma
+from sameworld.stages.identify.search import Memory, Search
+from sameworld.stages.identify.solve import Optimum, optimise
 from sameworld.stages.identify.steps import LADDER, choose_steps
 from sameworld.stages.identify.windows import cut, trusted_length
 
@@ -115,47 +114,30 @@ def fit_parameters(
         given: Coordinates to polish from instead of searching [P].
     """
     problem = pose(world, episodes, config)
-    memory = _Memory(checkpoint, label)
+    memory = Memory(checkpoint, label)
     centre = np.clip(problem.prior_mean, *problem.transform.bounds)
     point = centre if given is None else given
     starts = problem.warm_starts(point, config.warmup)
     before = [b.parts for b in problem.simulate(centre, starts)]
-    problem = problem.with_scales(
-        _scales(problem, [b.parts for b in problem.simulate(point, starts)], config)
-    )
-    if config.difference == 0:
-        problem = replace(problem, difference=choose_steps(problem, point, starts))
-    searches: list[SearchStart] = []
-    best: Optimum | None = None
-    points = [(point, np.nan)] if given is not None else _screen(problem, starts, config, report)
-    for k, (begin, screened) in enumerate(points):
-        report(Progress(stage=label, done=k, total=len(points) + config.rounds, message="search"))
-        found = memory.optimum(f"search{k}", partial(optimise, problem, begin, starts, config))
-        searches.append(_row(problem, begin, screened, found))
-        if best is None or found.cost < best.cost:
-            best = found
-    assert best is not None
-    spent = sum(s.simulations for s in [best])
+    problem = rescaled(problem, point, starts, config, robust=False)
+    problem = stepped(problem, point, starts, config)
+    search = Search(problem=problem, starts=starts, config=config, memory=memory, report=report)
+    searches = search.run(label) if given is None else [search.polish(point, np.nan, "search0")]
+    best = min(searches, key=lambda found: found.optimum.cost).optimum
+    spent = sum(found.optimum.simulations for found in searches)
     for turn in range(config.rounds - 1):
-        report(
-            Progress(
-                stage=label,
-                done=len(points) + turn,
-                total=len(points) + config.rounds,
-                message="reweighting",
-            )
-        )
-        parts = [b.parts for b in problem.simulate(best.u, best.starts)]
-        problem = problem.with_scales(_scales(problem, parts, config))
+        report(Progress(stage=label, done=turn, total=config.rounds - 1, message="reweighting"))
+        problem = rescaled(problem, best.u, best.starts, config, robust=True)
+        problem = stepped(problem, best.u, best.starts, config)
         work = partial(optimise, problem, best.u, best.starts, config)
         best = memory.optimum(f"round{turn}", work)
         spent += best.simulations
-    linear = Linear.at(problem, best.u, best.starts)
+    problem = weighed(problem, best.u, best.starts, config)
     return Fitted(
         problem=problem,
-        linear=linear,
+        linear=Linear.at(problem, best.u, best.starts),
         optimum=best,
-        searches=tuple(searches),
+        searches=tuple(found.row for found in searches),
         before=before,
         simulations=spent,
     )
@@ -167,74 +149,28 @@ def _from_warmup(config: IdentifyConfig, length: float) -> bool:
     return config.starts == "warmup"
 
 
-def _scales(
-    problem: Problem, parts: Sequence[tuple[Comparison, ...]], config: IdentifyConfig
-) -> Scales:
-    return estimate_scales(problem.scales.noise, parts, config)
+def rescaled(
+    problem: Problem, u: Array, starts: Array, config: IdentifyConfig, *, robust: bool
+) -> Problem:
+    """The problem with residual scales re-estimated at a point, and row weights if wanted.
+
+    Where starts come from the warm-up the optimiser applies the loss itself and rows keep their
+    full weight.
+    """
+    parts = [b.parts for b in problem.simulate(u, starts)]
+    scales = estimate_scales(problem.scales.noise, parts, config)
+    return problem.with_scales(scales if robust and not problem.warmup else scales.plain())
 
 
-def _screen(
-    problem: Problem, starts: Array, config: IdentifyConfig, report: Report
-) -> list[tuple[Array, float]]:
-    """The most promising starting points with their screening costs; the given one is kept."""
-    points = proposals(problem, config)
-    costs: list[float] = []
-    for k, point in enumerate(points):
-        report(Progress(stage="screening", done=k, total=len(points), message=""))
-        costs.append(problem.cost(point, starts))
-    if config.search == "cma":
-        found = search_by_cma(problem, starts, config)
-        points = np.concatenate([points, found[None]])
-        costs.append(problem.cost(found, starts))
-    order = [0, *(int(k) for k in np.argsort(costs) if k != 0)]
-    return [(points[k], costs[k]) for k in order[: 1 + (config.polished if len(points) > 1 else 0)]]
+def weighed(problem: Problem, u: Array, starts: Array, config: IdentifyConfig) -> Problem:
+    """The problem with the loss turned into row weights at the optimum, scales kept."""
+    parts = [b.parts for b in problem.simulate(u, starts)]
+    return problem.with_scales(problem.scales.weighed(parts, config))
 
 
-def _row(problem: Problem, begin: Array, screened: float, found: Optimum) -> SearchStart:
-    values = problem.transform.backward(begin)
-    return SearchStart(
-        values={n: float(v) for n, v in zip(problem.names, values, strict=True)},
-        screened=screened,
-        cost=found.cost,
-        message=found.message,
-    )
-
-
-class _Memory:
-    """Finished optimisations kept in a checkpoint."""
-
-    def __init__(self, checkpoint: Checkpoint | None, label: str) -> None:
-        self._checkpoint, self._label = checkpoint, label
-
-    def optimum(self, name: str, work: Callable[[], Optimum]) -> Optimum:
-        """Load the optimum of a phase, or do the work and keep it."""
-        key = f"{self._label}-{name}"
-        kept = None if self._checkpoint is None else self._checkpoint.load(key)
-        if kept is not None:
-            return _unpack(kept)
-        found = work()
-        if self._checkpoint is not None:
-            self._checkpoint.save(key, _pack(found))
-        return found
-
-
-def _pack(found: Optimum) -> dict[str, NDArray[Any]]:
-    return {
-        "u": found.u,
-        "starts": found.starts,
-        "cost": np.array(found.cost),
-        "history": np.array(found.history),
-        "simulations": np.array(found.simulations),
-        "message": np.array(found.message),
-    }
-
-
-def _unpack(kept: Mapping[str, NDArray[Any]]) -> Optimum:
-    return Optimum(
-        u=kept["u"],
-        starts=kept["starts"],
-        cost=float(kept["cost"]),
-        history=tuple(kept["history"].tolist()),
-        simulations=int(kept["simulations"]),
-        message=str(kept["message"]),
-    )
+def stepped(problem: Problem, u: Array, starts: Array, config: IdentifyConfig) -> Problem:
+    """The problem with difference steps chosen at a point; smooth ones go one-sided."""
+    if config.difference > 0:
+        return problem
+    steps = choose_steps(problem, u, starts)
+    return replace(problem, difference=steps, central=bool((steps > LADDER[0]).any()))

@@ -19,11 +19,12 @@ from sameworld.core.prediction import Prediction
 from sameworld.core.progress import Progress, Report, silent
 from sameworld.core.signals import check_episode
 from sameworld.core.world import FitWorld, World
-from sameworld.maths.projection import solve_columns
+from sameworld.maths.projection import pseudo_inverse, solve_columns
 from sameworld.stages.identify.advice import advise
 from sameworld.stages.identify.audit import delay_audit, residual_summaries
 from sameworld.stages.identify.config import IdentifyConfig
 from sameworld.stages.identify.covariance import Spread, influence, spread
+from sameworld.stages.identify.eliminate import Linear
 from sameworld.stages.identify.fit import Fitted, fit_parameters
 from sameworld.stages.identify.holdout import learn_discrepancy, score_holdout, split
 from sameworld.stages.identify.result import HoldoutScore, IdentifyResult
@@ -200,9 +201,10 @@ def _with_start(episode: Episode, fitted: Fitted, index: int) -> Episode:
         return episode
     spec, names = fitted.problem.world.spec.start, fitted.problem.start_names
     block = fitted.linear.blocks[w]
-    rows = max(len(block.residual) - block.start.shape[1], 1)
-    variance = float(block.residual @ block.residual) / rows
-    covariance = np.linalg.pinv(block.start.T @ block.start, hermitian=True) * variance
+    source = block.head if fitted.problem.warmup else block
+    rows = max(len(source.residual) - source.start.shape[1], 1)
+    variance = max(float(source.residual @ source.residual) / rows, 1.0)
+    covariance = pseudo_inverse(source.start.T @ source.start) * variance
     mean = fitted.optimum.starts[w][[spec.index(n) for n in names]]
     start = Belief.gaussian(spec.marginal(names).parameters, mean, covariance, source="identified")
     return replace(episode, start=start)
@@ -220,7 +222,9 @@ def _result(
     episodes: Sequence[Episode],
 ) -> IdentifyResult:
     slope = final.problem.transform.derivative(final.optimum.u)
-    delays = delay_audit(final.problem, final.linear)
+    audited = final.problem.for_audit()
+    joint = Linear.at(audited, final.optimum.u, final.optimum.starts)
+    delays = delay_audit(audited, joint)
     relative = np.sqrt(np.maximum(np.diag(found.covariance), 0)).tolist()
     ratios = [v.misfit for v in judged.verdicts if np.isfinite(v.misfit)]
     return IdentifyResult(

@@ -93,10 +93,12 @@ class Problem:
         actions: Held actions per window [W, T, A].
         scales: Residual scales and robust weights.
         difference: Difference steps in coordinates [P].
+        central: Whether differences are central; one-sided ones cost half and suit smooth worlds.
         warmup: Rows that starts are found from; 0 if starts are estimated jointly.
         prior_std: Prior spread of the coordinates [P], infinite where there is none.
         prior_mean: Prior mean of the coordinates [P].
         seed: Seed of stochastic worlds.
+        rates: Whether comparisons carry the simulated rates.
     """
 
     world: World
@@ -111,6 +113,8 @@ class Problem:
     prior_std: Array
     prior_mean: Array
     seed: int
+    rates: bool = False
+    central: bool = True
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -124,6 +128,10 @@ class Problem:
         for index, window in enumerate(self.windows):
             groups.setdefault(window.episode, []).append(index)
         return [groups[e] for e in sorted(groups)]
+
+    def for_audit(self) -> Problem:
+        """All rows compared and counted fully, starts joint: what audits of residuals look at."""
+        return replace(self, warmup=0, scales=self.scales.plain(), rates=True)
 
     def with_scales(self, scales: Scales) -> Problem:
         """Same problem, other weights."""
@@ -206,6 +214,7 @@ class Problem:
                 wrt=wrt,
                 parameters=values.rows(chunk) if values.batch > 1 else values,
                 steps=steps,
+                central=self.central,
                 seed=self.seed,
             )
             for row, w in enumerate(range(len(self.windows))[chunk]):
@@ -263,7 +272,12 @@ class Problem:
         self, w: int, signals: Signals, slopes: Mapping[str, Array] | None, start: Array
     ) -> Block:
         parts = compare(
-            self.world.spec, self.windows[w].piece, signals, slopes, rows=slice(self.warmup, None)
+            self.world.spec,
+            self.windows[w].piece,
+            signals,
+            slopes,
+            rows=slice(self.warmup, None),
+            rates=self.rates,
         )
         rows = self._stacked([part.weighted(self.scales.at(w, part)) for part in parts], slopes)
         time = np.concatenate([np.repeat(p.time, p.error.shape[1]) for p in parts])

@@ -67,6 +67,25 @@ class Scales:
         """The same scales with every row counting fully."""
         return Scales(noise=self.noise, profiles=self.profiles)
 
+    def weighed(self, parts: Sequence[Sequence[Comparison]], config: IdentifyConfig) -> Scales:
+        """The same scales with row weights and curvatures of the loss at these residuals."""
+        robust: dict[int, dict[str, Array]] = {}
+        curvature: dict[int, dict[str, Array]] = {}
+        for window, found in enumerate(parts):
+            scaled = {
+                p.channel.name: np.nan_to_num(
+                    p.error / self.profiles[p.channel.name].at(p.time)[:, None], nan=1e6
+                )
+                for p in found
+            }
+            robust[window] = {
+                n: loss_weights(r, config.loss, config.threshold) for n, r in scaled.items()
+            }
+            curvature[window] = {
+                n: loss_curvature(r, config.loss, config.threshold) for n, r in scaled.items()
+            }
+        return Scales(noise=self.noise, profiles=self.profiles, robust=robust, curvature=curvature)
+
     def at(self, window: int, part: Comparison) -> Array:
         """Divisors of a comparison's errors [N, D] or [N, 1]."""
         std = self.profiles[part.channel.name].at(part.time)[:, None]
@@ -93,22 +112,7 @@ def estimate_scales(
         profiles = dict(Scales.white(noise).profiles)
     else:
         profiles = {name: _profile(noise[name], name, parts, config.weighting) for name in noise}
-    robust: dict[int, dict[str, Array]] = {}
-    curvature: dict[int, dict[str, Array]] = {}
-    for window, found in enumerate(parts):
-        scaled = {
-            p.channel.name: np.nan_to_num(
-                p.error / profiles[p.channel.name].at(p.time)[:, None], nan=1e6
-            )
-            for p in found
-        }
-        robust[window] = {
-            n: loss_weights(r, config.loss, config.threshold) for n, r in scaled.items()
-        }
-        curvature[window] = {
-            n: loss_curvature(r, config.loss, config.threshold) for n, r in scaled.items()
-        }
-    return Scales(noise=noise, profiles=profiles, robust=robust, curvature=curvature)
+    return Scales(noise=noise, profiles=profiles).weighed(parts, config)
 
 
 def _profile(

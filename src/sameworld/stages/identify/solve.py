@@ -62,6 +62,8 @@ def optimise(problem: Problem, u: Array, starts: Array, config: IdentifyConfig) 
             bounds=(low, high),
             method="trf",
             x_scale=1.0,
+            loss=config.loss if problem.warmup else "linear",
+            f_scale=config.threshold,
             ftol=config.tolerance,
             xtol=1e-7,
             gtol=1e-10,

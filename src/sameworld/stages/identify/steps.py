@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 
 from sameworld.core.arrays import Array
@@ -23,13 +21,19 @@ def choose_steps(problem: Problem, u: Array, starts: Array) -> Array:
     agrees with the next one within 10 % is taken, or the one that agrees best. On smooth problems
     that is the first rung; where contact makes trajectories rough it is a large one.
     """
-    chosen = np.empty(len(problem.names))
-    for i in range(len(problem.names)):
-        slopes = [_slope(problem, u, starts, i, step) for step in LADDER]
-        changes = [_change(a, b) for a, b in pairwise(slopes)]
-        agreeing = [k for k, change in enumerate(changes) if change <= _AGREE]
-        chosen[i] = LADDER[agreeing[0] if agreeing else int(np.argmin(changes)) + 1]
-    return chosen
+    return np.array([_choose(problem, u, starts, i) for i in range(len(problem.names))])
+
+
+def _choose(problem: Problem, u: Array, starts: Array, i: int) -> float:
+    slope = _slope(problem, u, starts, i, LADDER[0])
+    changes: list[float] = []
+    for k, step in enumerate(LADDER[1:]):
+        coarser = _slope(problem, u, starts, i, step)
+        changes.append(_change(slope, coarser))
+        if changes[-1] <= _AGREE:
+            return LADDER[k]
+        slope = coarser
+    return LADDER[int(np.argmin(changes)) + 1]
 
 
 def _slope(problem: Problem, u: Array, starts: Array, i: int, step: float) -> Array:
