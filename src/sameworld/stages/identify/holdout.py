@@ -9,6 +9,7 @@ import numpy as np
 from sameworld.core.arrays import Array
 from sameworld.core.discrepancy import ChannelDiscrepancy, Discrepancy
 from sameworld.core.episode import Episode
+from sameworld.core.noise import noise_levels
 from sameworld.core.prediction import Prediction
 from sameworld.core.spec import Spec
 from sameworld.stages.identify.result import HoldoutScore
@@ -88,7 +89,8 @@ def learn_discrepancy(
         horizons = [c.time - e[channel.name].time[warmup - 1] for e, c in chosen]
         errors = [np.nan_to_num(c.error, nan=1e6, posinf=1e6, neginf=-1e6) for _, c in chosen]
         channels[channel.name] = _quantiles(horizons, errors)
-    return Discrepancy(channels=channels, episodes=len(episodes), warmup=warmup)
+    noise = noise_levels(spec, episodes)
+    return Discrepancy(channels=channels, episodes=len(episodes), warmup=warmup, noise=noise)
 
 
 def _quantiles(horizons: Sequence[Array], errors: Sequence[Array]) -> ChannelDiscrepancy:
