@@ -98,7 +98,7 @@ def test_the_simulation_comes_to_the_jittered_times_and_the_data_stay():
 
 def test_the_rate_is_the_slope_of_the_simulation():
     episode = measured(seed=2)
-    position, turn = compare(SPEC, episode, moved(POINT))
+    position, turn = compare(SPEC, episode, moved(POINT), rates=True)
     for row, at in enumerate(position.time):
         k = min(int(at / 0.1 + 1e-9), 9)
         slope = (moved(POINT)["pos"][k + 1] - moved(POINT)["pos"][k]) / 0.1
