@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
+from scipy.special import expit
 
 from sameworld.core.arrays import Array
 from sameworld.core.errors import BeliefError
 from sameworld.core.parameters import Parameter
 
 __all__ = ["Transform"]
+
+#: Largest exponent of a log coordinate; exp(700) is still finite.
+_LARGEST = 700.0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -80,9 +84,9 @@ class Transform:
 
     def _backward(self, i: int, p: Parameter, u: Array) -> Array:
         if p.transform == "log":
-            return np.clip(np.exp(u), p.low, p.high)
+            return np.clip(np.exp(np.minimum(u, _LARGEST)), p.low, p.high)
         if p.transform == "logit":
-            return p.low + (p.high - p.low) / (1 + np.exp(-u))
+            return p.low + (p.high - p.low) * cast("Array", expit(u))
         return np.clip(p.value + self.scale[i] * u, p.low, p.high)
 
     def derivative(self, u: Array) -> Array:
