@@ -13,7 +13,7 @@ import numpy as np
 
 from sameworld.core.arrays import Array
 
-__all__ = ["basis", "project_out", "pseudo_inverse", "solve_columns"]
+__all__ = ["basis", "left_inverse", "project_out", "pseudo_inverse", "solve_columns"]
 
 
 def basis(columns: Array, *, rcond: float = 1e-10) -> Array:
@@ -49,3 +49,12 @@ def pseudo_inverse(gram: Array, *, rcond: float = 1e-9) -> Array:
     safe = np.where(scale > 0, scale, 1.0)
     outer = np.outer(safe, safe)
     return cast("Array", np.linalg.pinv(gram / outer, rcond=rcond, hermitian=True)) / outer
+
+
+def left_inverse(columns: Array, *, rcond: float = 1e-10) -> Array:
+    """Pseudo-inverse [N, R] of tall columns [R, N], scaled first; empty ones give zeros."""
+    if columns.shape[1] == 0:
+        return np.zeros((0, len(columns)))
+    norms = np.sqrt(np.sum(columns**2, axis=0))
+    safe = np.where(norms > 0, norms, 1.0)
+    return cast("Array", np.linalg.pinv(columns / safe, rcond=rcond)) / safe[:, None]

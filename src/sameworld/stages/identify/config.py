@@ -60,7 +60,7 @@ class IdentifyConfig:
     starts: Starts = "auto"
     loss: Loss = "cauchy"
     threshold: float = 2.385
-    rounds: int = 3
+    rounds: int = 2
     search: Search = "sobol"
     candidates: int = 16
     polished: int = 2

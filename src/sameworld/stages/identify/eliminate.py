@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sameworld.core.arrays import Array
-from sameworld.maths.projection import basis, project_out, solve_columns
+from sameworld.maths.projection import basis, left_inverse, project_out, solve_columns
 from sameworld.stages.identify.problem import Block, Problem
 
 __all__ = ["Eliminated", "Linear"]
@@ -133,7 +133,7 @@ class Eliminated:
         self._pulls = [
             solve_columns(s.start, np.column_stack([s.residual, s.theta])) for s in sources
         ]
-        self._chords = [_pinv(s.start) for s in sources]
+        self._chords = [left_inverse(s.start) for s in sources]
         return linear
 
     def _simulate(self, u: Array, starts: Array) -> list[Block]:
@@ -185,9 +185,3 @@ class Eliminated:
         moved = starts.copy()
         moved[:, self._free] += steps
         return np.clip(moved, self._low, self._high)
-
-
-def _pinv(columns: Array) -> Array:
-    if columns.shape[1] == 0:
-        return np.zeros((0, len(columns)))
-    return solve_columns(columns, np.eye(len(columns)))

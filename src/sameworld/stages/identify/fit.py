@@ -128,11 +128,11 @@ def fit_parameters(
     for turn in range(config.rounds - 1):
         report(Progress(stage=label, done=turn, total=config.rounds - 1, message="reweighting"))
         problem = rescaled(problem, best.u, best.starts, config, robust=True)
-        problem = stepped(problem, best.u, best.starts, config)
         work = partial(optimise, problem, best.u, best.starts, config)
         best = memory.optimum(f"round{turn}", work)
         spent += best.simulations
     problem = weighed(problem, best.u, best.starts, config)
+    problem = problem if problem.warmup else replace(problem, rates=True)
     return Fitted(
         problem=problem,
         linear=Linear.at(problem, best.u, best.starts),

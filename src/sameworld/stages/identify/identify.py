@@ -27,6 +27,7 @@ from sameworld.stages.identify.covariance import Spread, influence, spread
 from sameworld.stages.identify.eliminate import Linear
 from sameworld.stages.identify.fit import Fitted, fit_parameters
 from sameworld.stages.identify.holdout import learn_discrepancy, score_holdout, split
+from sameworld.stages.identify.problem import Problem
 from sameworld.stages.identify.result import HoldoutScore, IdentifyResult
 from sameworld.stages.identify.verdicts import Judged, judge_all
 
@@ -210,6 +211,14 @@ def _with_start(episode: Episode, fitted: Fitted, index: int) -> Episode:
     return replace(episode, start=start)
 
 
+def _audited(final: Fitted) -> tuple[Problem, Linear]:
+    """Problem and linearisation with joint starts and rates, computed again only if need be."""
+    if final.problem.rates:
+        return final.problem, final.linear
+    problem = final.problem.for_audit()
+    return problem, Linear.at(problem, final.optimum.u, final.optimum.starts)
+
+
 def _result(
     final: Fitted,
     trial: Fitted | None,
@@ -222,9 +231,7 @@ def _result(
     episodes: Sequence[Episode],
 ) -> IdentifyResult:
     slope = final.problem.transform.derivative(final.optimum.u)
-    audited = final.problem.for_audit()
-    joint = Linear.at(audited, final.optimum.u, final.optimum.starts)
-    delays = delay_audit(audited, joint)
+    delays = delay_audit(*_audited(final))
     relative = np.sqrt(np.maximum(np.diag(found.covariance), 0)).tolist()
     ratios = [v.misfit for v in judged.verdicts if np.isfinite(v.misfit)]
     return IdentifyResult(
