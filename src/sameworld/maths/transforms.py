@@ -86,7 +86,7 @@ class Transform:
         if p.transform == "log":
             return np.clip(np.exp(np.minimum(u, _LARGEST)), p.low, p.high)
         if p.transform == "logit":
-            return p.low + (p.high - p.low) * cast("Array", expit(u))
+            return np.clip(p.low + (p.high - p.low) * expit(u), p.low, p.high)
         return np.clip(p.value + self.scale[i] * u, p.low, p.high)
 
     def derivative(self, u: Array) -> Array:
