@@ -15,24 +15,29 @@ from sameworld.worlds import build
 from sameworld.worlds.explicit import ExplicitConfig
 from sameworld.zoo import read_cube_tosses, scene
 
-__all__ = ["FREE", "WARMUP", "WIDTH", "config", "load", "nominal", "position_errors", "turn_errors"]
+__all__ = ["WARMUP", "WIDTH", "config", "load", "nominal", "position_errors", "turn_errors"]
 
 #: Rows from which a start may be estimated; never scored.
 WARMUP = 5
 #: Width of the cube [m].
 WIDTH = 0.1048
-#: Friction, solref, torsional friction and floor height; starts are always unknown.
-FREE = (
+#: Friction, torsional friction, solref and floor height; starts are always unknown.
+CONTACT = (
     "pair:cube_box+floor.friction.slide",
     "pair:cube_box+floor.friction.spin",
     "pair:cube_box+floor.solref.*",
     "geom:floor.pos.z",
 )
+#: Where the mass sits: published as the centre of a solid cube, never measured.
+INERTIAL = ("body:cube.com.*", "body:cube.inertia.*")
+#: Rows per shooting window: the flight, the first impact and a little more.
+ROWS = 35
 
 
-def config(seed: int = 0) -> IdentifyConfig:
+def config(seed: int = 0, *, inertial: bool = True) -> IdentifyConfig:
     """The options, the same for every fit of tosses."""
-    return IdentifyConfig(free=FREE, warmup=WARMUP, seed=seed)
+    free = (*CONTACT, *INERTIAL) if inertial else CONTACT
+    return IdentifyConfig(free=free, warmup=WARMUP, window=ROWS / 148, most_windows=1, seed=seed)
 
 
 def load(folder: Path | None) -> tuple[Episode, ...]:

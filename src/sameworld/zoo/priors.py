@@ -30,18 +30,30 @@ def _scale(name: str, value: float, low: float, high: float, unit: str) -> Param
     )
 
 
+def _offset(name: str, reach: float, std: float) -> Parameter:
+    """A length around zero."""
+    return Parameter(name=name, value=0.0, low=-reach, high=reach, unit="m", std=std)
+
+
 def cube_prior() -> Belief:
-    """Contact of the cube with the board, at MuJoCo's defaults, and the height of the board."""
+    """Contact at MuJoCo's defaults, the height of the board, and where the mass sits.
+
+    The published centre of mass is the cube's centre and the published inertia isotropic; neither
+    was measured, so both are known loosely only.
+    """
     pair = "pair:cube_box+floor"
     return Belief(
         parameters=(
+            *(_offset(f"body:cube.com.{axis}", 0.015, 0.005) for axis in "xyz"),
+            *(
+                _scale(f"body:cube.inertia.{axis}", 0.00081, 0.0003, 0.0025, "kg m^2")
+                for axis in "xyz"
+            ),
             _scale(f"{pair}.friction.slide", 0.18, 0.02, 1.0, ""),
             _scale(f"{pair}.friction.spin", 0.005, 1e-5, 0.1, "m"),
             _scale(f"{pair}.solref.timeconst", 0.02, 0.0035, 0.2, "s"),
             _scale(f"{pair}.solref.dampratio", 1.0, 0.05, 5.0, ""),
-            Parameter(
-                name="geom:floor.pos.z", value=0.0, low=-0.02, high=0.02, unit="m", std=0.005
-            ),
+            _offset("geom:floor.pos.z", 0.02, 0.005),
         )
     )
 

@@ -2,26 +2,49 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from sameworld.core.arrays import Array
 from sameworld.stages.identify.problem import Problem
+from sameworld.stages.identify.scales import Scales
 
 __all__ = ["LADDER", "choose_steps"]
 
 #: Steps tried, in the optimiser's coordinates.
-LADDER = (1e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 2e-1)
-_AGREE = 0.1
+LADDER = (1e-4, 1e-3, 1e-2, 5e-2, 1e-1, 2e-1)
+_AGREE = 0.15
+_PROBED = 16
 
 
 def choose_steps(problem: Problem, u: Array, starts: Array) -> Array:
     """Choose a central-difference step per parameter [P].
 
-    Derivatives of all residuals are computed along a ladder of steps; the smallest step that
-    agrees with the next one within 10 % is taken, or the one that agrees best. On smooth problems
-    that is the first rung; where contact makes trajectories rough it is a large one.
+    Derivatives of all residuals are computed along a ladder of steps on at most 16 windows; the
+    smallest step that agrees with the next one is taken, or the one that agrees best. On smooth
+    problems that is the first rung. Contact that is stepped in time jumps at every scale: there
+    only large steps agree, and no parameter gets a step far below the usual one, however smooth
+    its own derivative looks between two jumps.
     """
-    return np.array([_choose(problem, u, starts, i) for i in range(len(problem.names))])
+    probed, held = _probed(problem, starts)
+    steps = np.array([_choose(probed, u, held, i) for i in range(len(problem.names))])
+    return np.maximum(steps, 0.5 * np.median(steps)) if len(steps) else steps
+
+
+def _probed(problem: Problem, starts: Array) -> tuple[Problem, Array]:
+    """A few windows spread over the problem, with plain weights."""
+    count = len(problem.windows)
+    chosen = np.unique(np.linspace(0, count - 1, min(_PROBED, count)).astype(int))
+    base = problem.base if problem.base.batch == 1 else problem.base.rows(chosen)
+    few = replace(
+        problem,
+        windows=tuple(problem.windows[int(k)] for k in chosen.tolist()),
+        actions=problem.actions[chosen],
+        base=base,
+        scales=Scales(noise=problem.scales.noise, profiles=problem.scales.profiles),
+    )
+    return few, starts[chosen]
 
 
 def _choose(problem: Problem, u: Array, starts: Array, i: int) -> float:
@@ -51,4 +74,6 @@ def _slope(problem: Problem, u: Array, starts: Array, i: int, step: float) -> Ar
 
 def _change(fine: Array, coarse: Array) -> float:
     size = float(np.linalg.norm(coarse))
-    return float(np.linalg.norm(fine - coarse)) / size if size > 0 else np.inf
+    if size == 0:
+        return 0.0 if not np.any(fine) else np.inf
+    return float(np.linalg.norm(fine - coarse)) / size
