@@ -1,0 +1,1 @@
+"""Measurements: one command each, a table on the screen, flat numbers in a file."""

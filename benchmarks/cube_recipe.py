@@ -34,10 +34,18 @@ INERTIAL = ("body:cube.com.*", "body:cube.inertia.*")
 ROWS = 35
 
 
-def config(seed: int = 0, *, inertial: bool = True) -> IdentifyConfig:
+def config(seed: int = 0, *, inertial: bool = True, holdout: float = 0.2) -> IdentifyConfig:
     """The options, the same for every fit of tosses."""
-    free = (*CONTACT, *INERTIAL) if inertial else CONTACT
-    return IdentifyConfig(free=free, warmup=WARMUP, window=ROWS / 148, most_windows=1, seed=seed)
+    return IdentifyConfig(
+        free=(*CONTACT, *INERTIAL) if inertial else CONTACT,
+        warmup=WARMUP,
+        window=ROWS / 148,
+        most_windows=1,
+        candidates=8,
+        polished=1,
+        holdout=holdout,
+        seed=seed,
+    )
 
 
 def load(folder: Path | None) -> tuple[Episode, ...]:

@@ -68,7 +68,9 @@ def main(argv: Sequence[str] | None = None) -> dict[str, float]:
     predicted: list[list[Prediction]] = []
     for index, group in enumerate(GROUPS):
         members = set(group.tolist())
-        fitted, _, result = identify(world, [tosses[i] for i in group], config=config(index))
+        fitted, _, result = identify(
+            world, [tosses[i] for i in group], config=config(index, holdout=0.0)
+        )
         rest = tuple(t for i, t in enumerate(tosses) if i not in members)
         results.append(result)
         predicted.append(predictions(fitted, rest))

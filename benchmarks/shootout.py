@@ -40,16 +40,6 @@ class Method:
     fit: Callable[..., Fit]
 
 
-METHODS = (
-    Method(key="ours", fit=lambda problem, **marks: ours(problem, **marks)),
-    Method(key="trf", fit=plain_trf.fit),
-    Method(key="cma", fit=cma_es.fit),
-    Method(key="annealing", fit=annealing.fit),
-    Method(key="sysid", fit=partial(mujoco_sysid.fit, shift=False)),
-    Method(key="sysid_shifted", fit=partial(mujoco_sysid.fit, shift=True)),
-)
-
-
 def scene_of(problem: ArmProblem) -> Scene:
     """The nominal arm with the box as bounds and no opinion inside it."""
     rows = zip(problem.names, problem.nominal, problem.low, problem.high, strict=True)
@@ -109,6 +99,16 @@ def ours(problem: ArmProblem, *, start_known: bool, seed: int) -> Fit:
         rollouts=result.rollouts,
         cpu_seconds=time.process_time() - began,
     )
+
+
+METHODS = (
+    Method(key="ours", fit=ours),
+    Method(key="trf", fit=plain_trf.fit),
+    Method(key="cma", fit=cma_es.fit),
+    Method(key="annealing", fit=annealing.fit),
+    Method(key="sysid", fit=partial(mujoco_sysid.fit, shift=False)),
+    Method(key="sysid_shifted", fit=partial(mujoco_sysid.fit, shift=True)),
+)
 
 
 def run(*, start_known: bool) -> dict[str, list[tuple[Fit, float]]]:
