@@ -10,42 +10,16 @@ from sameworld.core.episode import Episode
 from sameworld.core.predict import predict_all
 from sameworld.core.prediction import Prediction
 from sameworld.core.world import World
-from sameworld.stages.identify import IdentifyConfig
 from sameworld.worlds import build
 from sameworld.worlds.explicit import ExplicitConfig
 from sameworld.zoo import read_cube_tosses, scene
 
-__all__ = ["WARMUP", "WIDTH", "config", "load", "nominal", "position_errors", "turn_errors"]
+__all__ = ["WARMUP", "WIDTH", "load", "nominal", "position_errors", "turn_errors"]
 
 #: Rows from which a start may be estimated; never scored.
 WARMUP = 5
 #: Width of the cube [m].
 WIDTH = 0.1048
-#: Friction, torsional friction, solref and floor height; starts are always unknown.
-CONTACT = (
-    "pair:cube_box+floor.friction.slide",
-    "pair:cube_box+floor.friction.spin",
-    "pair:cube_box+floor.solref.*",
-    "geom:floor.pos.z",
-)
-#: Where the mass sits: published as the centre of a solid cube, never measured.
-INERTIAL = ("body:cube.com.*", "body:cube.inertia.*")
-#: Rows per shooting window: the flight, the first impact and a little more.
-ROWS = 35
-
-
-def config(seed: int = 0, *, inertial: bool = True, holdout: float = 0.2) -> IdentifyConfig:
-    """The options, the same for every fit of tosses."""
-    return IdentifyConfig(
-        free=(*CONTACT, *INERTIAL) if inertial else CONTACT,
-        warmup=WARMUP,
-        window=ROWS / 148,
-        most_windows=1,
-        candidates=8,
-        polished=1,
-        holdout=holdout,
-        seed=seed,
-    )
 
 
 def load(folder: Path | None) -> tuple[Episode, ...]:

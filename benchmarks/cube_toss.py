@@ -21,7 +21,6 @@ from benchmarks.convention import options, show, write_json, write_predictions
 from benchmarks.cube_recipe import (
     WARMUP,
     WIDTH,
-    config,
     load,
     nominal,
     position_errors,
@@ -33,6 +32,7 @@ from sameworld.core.prediction import Prediction
 from sameworld.loops.metrics import coverage
 from sameworld.maths.intervals import bootstrap
 from sameworld.stages.identify import IdentifyResult, identify
+from sameworld.zoo import cube_config
 
 #: Indices of the tosses to fit and to predict.
 ORDER = np.random.default_rng(0).permutation(570)
@@ -121,7 +121,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, float]:
     train, test = tuple(tosses[i] for i in TRAIN), tuple(tosses[i] for i in TEST)
     world = nominal(opts.threads)
     began = time.process_time()
-    fitted, _, result = identify(world, train, config=config())
+    fitted, _, result = identify(world, train, config=cube_config())
     seconds = time.process_time() - began
     numbers = scores(predictions(world, test), after := predictions(fitted, test), result)
     numbers |= {"fit_cpu_seconds": seconds, "rollouts": float(result.rollouts)}

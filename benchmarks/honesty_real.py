@@ -15,10 +15,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from benchmarks.convention import options, show, write_json
-from benchmarks.cube_recipe import config, load, nominal, predictions
+from benchmarks.cube_recipe import load, nominal, predictions
 from sameworld.core.prediction import Prediction
 from sameworld.loops.metrics import coverage
 from sameworld.stages.identify import IdentifyResult, identify
+from sameworld.zoo import cube_config
 
 #: Ten disjoint groups of fifty tosses.
 GROUPS = np.random.default_rng(1).permutation(570)[:500].reshape(10, 50)
@@ -69,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, float]:
     for index, group in enumerate(GROUPS):
         members = set(group.tolist())
         fitted, _, result = identify(
-            world, [tosses[i] for i in group], config=config(index, holdout=0.0)
+            world, [tosses[i] for i in group], config=cube_config(seed=index, holdout=0.0)
         )
         rest = tuple(t for i, t in enumerate(tosses) if i not in members)
         results.append(result)

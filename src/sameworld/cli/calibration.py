@@ -21,6 +21,7 @@ def calibrate_and_report(
     scene: Scene,
     episodes: Sequence[Episode],
     *,
+    test: Sequence[Episode] = (),
     config: CalibrateConfig,
     out: Path,
     title: str,
@@ -28,7 +29,9 @@ def calibrate_and_report(
 ) -> int:
     """Run, write ``report.html``, print the summary; 1 if the fitted world is not accepted."""
     with progress_bar() as progress:
-        calibration = calibrate(scene, episodes, config=config, out=out, progress=progress)
+        calibration = calibrate(
+            scene, episodes, test=test, config=config, out=out, progress=progress
+        )
         data = report_of(calibration, title=title, command=command)
         page = save_report(calibration.folder, data)
     _summary(data)

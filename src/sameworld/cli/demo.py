@@ -6,35 +6,37 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sameworld.cli.calibration import calibrate_and_report
-from sameworld.cli.sources import episodes_from, scene_from
+from sameworld.cli.sources import scene_from
 from sameworld.loops.calibrate import CalibrateConfig
-from sameworld.stages.identify import IdentifyConfig
+from sameworld.zoo import cube_config, cube_tosses
 
 __all__ = ["Demo"]
-
-_FREE = ("pair:*.friction.slide", "pair:*.solref.*", "geom:floor.pos.z")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Demo:
-    """Fit a cube's contact to real, recorded tosses, and write a report.
+    """Fit a cube's contact, inertia and centre of mass to real tosses, predict others, report.
 
     Attributes:
         out: Run folder, made or resumed.
-        tosses: Recorded tosses to use.
+        tosses: Recorded tosses to fit, at most 50; 50 others are predicted.
+        threads: Threads of simulation; 0 uses all cores.
         seed: Seed of everything random.
     """
 
     out: Path = Path("runs/demo")
-    tosses: int = 20
+    tosses: int = 50
+    threads: int = 0
     seed: int = 0
 
     def run(self) -> int:
         """Fit, predict tosses never fitted, write the report."""
+        tosses = cube_tosses()
         return calibrate_and_report(
             scene_from("cube"),
-            episodes_from(f"cube_tosses:{self.tosses}"),
-            config=CalibrateConfig(identify=IdentifyConfig(free=_FREE, seed=self.seed)),
+            tosses[: min(self.tosses, 50)],
+            test=tosses[50:],
+            config=CalibrateConfig(identify=cube_config(seed=self.seed), threads=self.threads),
             out=self.out,
             title="What real tosses say about a cube",
             command=f"sameworld demo --tosses {self.tosses} --seed {self.seed}",

@@ -31,6 +31,7 @@ from sameworld.store import (
     write_npz,
 )
 from sameworld.worlds import build
+from sameworld.worlds.explicit import ExplicitConfig
 
 __all__ = ["CalibrateConfig", "Calibration", "calibrate", "prediction_arrays"]
 
@@ -45,17 +46,20 @@ class CalibrateConfig:
             test episodes are given.
         film: Images per film strip; 0 for none.
         level: Probability of prediction intervals.
+        threads: Threads of simulation; 0 uses all cores. The answer does not depend on it.
     """
 
     identify: IdentifyConfig
     test: float = 0.2
     film: int = 7
     level: float = 0.9
+    threads: int = 1
 
     def __post_init__(self) -> None:
         if not 0 <= self.test < 1 or self.film < 0 or not 0 < self.level < 1:
             raise FitError(
-                f"test = {self.test} and level = {self.level} are shares, film = {self.film} a count."
+                f"test = {self.test} and level = {self.level} must be shares in [0, 1), "
+                f"film = {self.film} a count."
             )
 
 
@@ -105,8 +109,8 @@ def calibrate(
 
     The folder holds ``config.json``, ``versions.json``, ``metrics.json``, ``result.json``,
     ``posterior.json`` (a table for domain randomisation), ``scene/`` (the calibrated scene),
-    ``episodes/`` (with start beliefs), ``predictions.npz`` and ``checkpoints/``. A killed run that is
-    started again with the same inputs resumes and gives the same answer.
+    ``episodes/`` (with start beliefs), ``predictions.npz`` and ``checkpoints/``. A killed run that
+    is started again with the same inputs resumes and gives the same answer.
 
     Args:
         scene: The scene to calibrate.
@@ -125,7 +129,7 @@ def calibrate(
     run = RunFolder.create(out)
     provenance = _provenance(scene, kept, tested, config)
     _claim(run, config, provenance)
-    before = build(scene, "explicit")
+    before = build(scene, "explicit", config=ExplicitConfig(threads=config.threads))
     after, placed, result = identify(
         before,
         kept,

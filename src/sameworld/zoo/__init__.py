@@ -1,15 +1,19 @@
 """Small scenes, worlds and recordings to try things on."""
 
 from sameworld.zoo.cart import AnalyticCart
+from sameworld.zoo.cube import CUBE_CONTACT, CUBE_INERTIAL, cube_config
 from sameworld.zoo.learned import RegressionWorld, learned_cart
 from sameworld.zoo.pendulum import AnalyticPendulum
 from sameworld.zoo.recordings import cube_tosses, read_cube_tosses
 from sameworld.zoo.scenes import scene, scene_names
 
 __all__ = [
+    "CUBE_CONTACT",
+    "CUBE_INERTIAL",
     "AnalyticCart",
     "AnalyticPendulum",
     "RegressionWorld",
+    "cube_config",
     "cube_tosses",
     "learned_cart",
     "read_cube_tosses",
