@@ -172,6 +172,14 @@ def test_every_address_of_the_zoo_scenes_is_in_the_table():
     )
 
 
+def test_every_section_of_the_report_is_explained():
+    page = text(ROOT / "docs" / "report.md")
+    templates = (ROOT / "src" / "sameworld" / "report" / "templates").glob("*.html")
+    titles = [t for file in templates for t in re.findall(r"<h2>([^<{]+)</h2>", text(file))]
+    assert titles
+    assert [title for title in titles if f"| {title} |" not in page] == []
+
+
 def test_every_error_is_documented():
     from sameworld.core import errors
 
