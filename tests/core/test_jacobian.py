@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from sameworld.core import SpecError, Values, jacobian, rollout
+from sameworld.core import Channel, Episode, SpecError, Values, jacobian, rollout
 from sameworld.core.jacobian import default_step
+from sameworld.core.starts import context_from
 from sameworld.zoo import AnalyticCart, AnalyticPendulum, learned_cart
 
 PENDULUM_NAMES = (
@@ -119,3 +120,35 @@ def test_steps_scale_with_the_parameter():
     belief = AnalyticPendulum().parameters
     assert default_step(belief["body:bob.mass"]) == pytest.approx(1e-4 * 0.5)
     assert default_step(belief["option:gravity.z"]) == pytest.approx(1e-5 * 9.81)
+
+
+def test_a_learned_world_is_differentiated_with_respect_to_its_actions():
+    truth = AnalyticCart()
+    rng = np.random.default_rng(3)
+    actions = rng.normal(size=(6, 60, 1))
+    start = Values(names=truth.spec.start.names, array=rng.normal(size=(6, 2)))
+    runs = rollout(truth, start, actions)
+    episodes = [
+        Episode(
+            id=f"run{k}",
+            channels=(
+                *(
+                    Channel(name=c.name, time=runs.time, values=runs.signals[c.name][k])
+                    for c in truth.spec.observations
+                ),
+                Channel(
+                    name="rail_motor", time=runs.time[:-1], values=actions[k, :, 0], role="action"
+                ),
+            ),
+        )
+        for k in range(6)
+    ]
+    learned = learned_cart().fit(episodes, seed=0)
+    context, _ = context_from(learned.spec, episodes[:1], 8)
+    found = jacobian(learned, context, actions[:1, :20], wrt=("action:rail_motor",))
+    exact = jacobian(truth, start.rows([0]), actions[:1, :20], wrt=("action:rail_motor",))
+    np.testing.assert_allclose(
+        found.derivatives["rail.pos"][0, -1],
+        exact.derivatives["rail.pos"][0, -1],
+        rtol=0.05,
+    )

@@ -3,6 +3,7 @@
 from sameworld.core.address import Address, match_names
 from sameworld.core.agents import Policy, ResetProcedure, Robot, Task
 from sameworld.core.belief import Belief, Block
+from sameworld.core.consistency import Consistency, consistency
 from sameworld.core.discrepancy import ChannelDiscrepancy, Discrepancy
 from sameworld.core.episode import Channel, Episode, Recording, Stream
 from sameworld.core.errors import (
@@ -51,6 +52,7 @@ __all__ = [
     "ChannelPrediction",
     "ChannelSpec",
     "Component",
+    "Consistency",
     "Context",
     "Discrepancy",
     "Episode",
@@ -86,6 +88,7 @@ __all__ = [
     "Values",
     "World",
     "check_episode",
+    "consistency",
     "jacobian",
     "match_names",
     "predict",

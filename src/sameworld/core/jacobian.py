@@ -10,15 +10,16 @@ from typing import Literal, cast
 import numpy as np
 
 from sameworld.core.arrays import Array
-from sameworld.core.belief import Belief
 from sameworld.core.errors import SpecError, closest, listed
 from sameworld.core.parameters import Parameter
 from sameworld.core.rollout import rollout, rollout_from
 from sameworld.core.signals import difference
 from sameworld.core.values import Values
-from sameworld.core.world import GradientWorld, Rollout, World
+from sameworld.core.world import Context, GradientWorld, Rollout, World
 
 __all__ = ["Jacobian", "default_step", "jacobian"]
+
+_ACTION = "action:"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,7 +51,7 @@ def default_step(parameter: Parameter) -> float:
 
 def jacobian(
     world: World,
-    start: Values,
+    start: Values | Context,
     actions: Array,
     *,
     wrt: Sequence[str],
@@ -67,10 +68,11 @@ def jacobian(
     whatever the batch (an arrowhead Jacobian when elements are episodes).
 
     Args:
-        world: A world that starts from named values.
-        start: Starts [B, S].
+        world: Any world.
+        start: Starts [B, S] or a context.
         actions: Actions [B, T, A].
-        wrt: Names of start and world parameters.
+        wrt: Names of start and world parameters, and ``action:NAME`` for an offset of a scalar
+            action over all ticks.
         parameters: Parameter values [B or 1, P'].
         steps: Difference steps by name [unit]; ``default_step`` where absent.
         method: ``auto`` takes the world's gradient where declared.
@@ -84,24 +86,39 @@ def jacobian(
         SpecError: An unknown name, or a gradient asked of a world without one.
     """
     wrt = tuple(wrt)
-    declared = "gradient" in world.spec.capabilities
-    if method == "gradient" and not declared:
-        raise SpecError("This world declares no 'gradient'. Use method='differences' or 'auto'.")
+    exact = "gradient" in world.spec.capabilities and isinstance(start, Values)
+    exact = exact and not any(name.startswith(_ACTION) for name in wrt)
+    if method == "gradient" and not exact:
+        raise SpecError(
+            "No exact derivative here: the world declares no 'gradient', or it is asked for a "
+            "context or for actions. Use method='differences' or 'auto'."
+        )
     _check_names(world, wrt)
+    actions = world.spec.check_actions(actions)
     batch = max(start.batch, len(actions), 1 if parameters is None else parameters.batch)
-    point = start.broadcast(batch)
+    actions = np.broadcast_to(actions, (batch, *actions.shape[1:]))
     moved = [name for name in wrt if name in world.parameters.names]
     values = world.parameters.mean.select(moved).broadcast(batch)
     values = values if parameters is None else values.updated(parameters)
-    if declared and method != "differences":
-        base = rollout(world, point, actions, parameters=values, seed=seed)
-        exact = cast(GradientWorld, world).gradient(point, actions, values, wrt, seed=seed)
-        return Jacobian(wrt=wrt, rollout=base, derivatives=exact, method="gradient", rollouts=batch)
-    return _differences(world, point, actions, values, wrt, steps or {}, central, seed)
+    point = _Point(start=_filled(world, start, batch), parameters=values, actions=actions)
+    if exact and method != "differences" and isinstance(start, Values):
+        base = rollout(world, start.broadcast(batch), actions, parameters=values, seed=seed)
+        found = cast(GradientWorld, world).gradient(
+            start.broadcast(batch), actions, values, wrt, seed=seed
+        )
+        return Jacobian(wrt=wrt, rollout=base, derivatives=found, method="gradient", rollouts=batch)
+    return _differences(world, point, wrt, steps or {}, central, seed)
+
+
+def _filled(world: World, start: Values | Context, batch: int) -> Values | Context:
+    if isinstance(start, Context):
+        return start
+    return world.spec.start.mean.broadcast(batch).updated(start)
 
 
 def _check_names(world: World, wrt: tuple[str, ...]) -> None:
-    known = (*world.spec.start.names, *world.parameters.names)
+    acts = [_ACTION + c.name for c in world.spec.actions if c.shape == ()]
+    known = (*world.spec.start.names, *world.parameters.names, *acts)
     for name in wrt:
         if name not in known:
             raise SpecError(
@@ -110,46 +127,82 @@ def _check_names(world: World, wrt: tuple[str, ...]) -> None:
             )
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Point:
+    """Where derivatives are taken: a batch of starts, parameters and actions."""
+
+    start: Values | Context
+    parameters: Values
+    actions: Array
+
+    def moved(self, world: World, name: str, by: Array) -> _Point:
+        """The point with one input moved by ``by`` [B]."""
+        if name.startswith(_ACTION):
+            names = [_ACTION + c.name for c in world.spec.actions for _ in range(c.size)]
+            actions = self.actions.copy()
+            actions[:, :, names.index(name)] += by[:, None]
+            return replace(self, actions=actions)
+        field = "parameters" if name in self.parameters.names else "start"
+        source = cast(Values, getattr(self, field))
+        array = source.array.copy()
+        array[:, source.index(name)] += by
+        return replace(self, **{field: Values(names=source.names, array=array)})
+
+    def here(self, world: World, name: str) -> tuple[Array, Parameter | None]:
+        """Values of an input [B] and the parameter behind it."""
+        if name.startswith(_ACTION):
+            return np.zeros(len(self.actions)), None
+        if name in self.parameters.names:
+            return self.parameters.column(name), world.parameters[name]
+        return cast(Values, self.start).column(name), world.spec.start[name]
+
+
+def _stacked(points: Sequence[_Point]) -> _Point:
+    """Many points as one batch."""
+    first = points[0].start
+    if isinstance(first, Context):
+        copies = len(points)
+        start: Values | Context = Context(
+            observations={
+                n: np.concatenate([np.asarray(v)] * copies) for n, v in first.observations.items()
+            },
+            actions=np.concatenate([first.actions] * copies),
+        )
+    else:
+        start = Values.stack([cast(Values, p.start) for p in points])
+    return _Point(
+        start=start,
+        parameters=Values.stack([p.parameters for p in points]),
+        actions=np.concatenate([p.actions for p in points]),
+    )
+
+
 def _differences(
     world: World,
-    start: Values,
-    actions: Array,
-    parameters: Values,
+    point: _Point,
     wrt: tuple[str, ...],
     steps: Mapping[str, float],
     central: bool,
     seed: int,
 ) -> Jacobian:
-    batch = start.batch
-    base_start = world.spec.start.mean.broadcast(batch).updated(start)
-    starts, params = [base_start.array], [parameters.array]
-    spans: list[Array] = []
+    batch = len(point.actions)
+    points, spans = [point], list[Array]()
     for name in wrt:
-        in_start = name in base_start.names
-        source = base_start if in_start else parameters
-        belief = world.spec.start if in_start else world.parameters
-        here = source.column(name)
-        down, up = _bracket(belief, name, here, steps)
+        here, parameter = point.here(world, name)
+        down, up = _bracket(parameter, name, here, steps)
         if not central:
             up, down = np.where(up > here, up, down), here
         spans.append(up - down)
-        for moved in (down, up) if central else (up,):
-            changed = source.array.copy()
-            changed[:, source.index(name)] = moved
-            starts.append(changed if in_start else base_start.array)
-            params.append(parameters.array if in_start else changed)
-    copies = len(starts)
-    state = world.reset(
-        Values(names=base_start.names, array=np.concatenate(starts)),
-        Values(names=parameters.names, array=np.concatenate(params)),
-        seed=seed,
-    )
+        points += [point.moved(world, name, to - here) for to in ((down, up) if central else (up,))]
+    copies, stack = len(points), _stacked(points)
+    state = world.reset(stack.start, stack.parameters, seed=seed)
     state = replace(state, key=np.tile(state.key[:batch], copies))  # common random numbers
-    tiled = np.tile(np.broadcast_to(actions, (batch, *actions.shape[1:])), (copies, 1, 1))
-    result = rollout_from(world, state, world.spec.check_actions(tiled))
+    result = rollout_from(world, state, stack.actions)
     derivatives: dict[str, Array] = {}
     for channel in world.spec.observations:
-        stacked = result.signals[channel.name].reshape(copies, batch, -1, *channel.shape)
+        stacked = np.asarray(result.signals[channel.name]).reshape(
+            copies, batch, -1, *channel.shape
+        )
         ends = [(1 + 2 * k, 2 + 2 * k) if central else (0, 1 + k) for k in range(len(spans))]
         columns = [
             difference(channel, stacked[a], stacked[b]) / span[:, None, None]
@@ -167,10 +220,12 @@ def _differences(
 
 
 def _bracket(
-    belief: Belief, name: str, values: Array, steps: Mapping[str, float]
+    parameter: Parameter | None, name: str, values: Array, steps: Mapping[str, float]
 ) -> tuple[Array, Array]:
     """Points below and above, moved inside the bounds (one-sided at a bound)."""
-    parameter = belief[name]
+    if parameter is None:
+        step = steps.get(name, 1e-5)
+        return values - step, values + step
     step = steps.get(name, default_step(parameter))
     down = np.maximum(values - step, parameter.low)
     up = np.minimum(values + step, parameter.high)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
@@ -13,7 +14,7 @@ from sameworld.core.arrays import Array
 from sameworld.core.belief import Belief
 from sameworld.core.checkpoint import Checkpoint
 from sameworld.core.episode import Episode
-from sameworld.core.errors import FitError
+from sameworld.core.errors import FitError, SameworldWarning
 from sameworld.core.predict import predict_all
 from sameworld.core.prediction import Prediction
 from sameworld.core.progress import Progress, Report, silent
@@ -137,8 +138,15 @@ def _identify_parameters(
     result = _result(final, trial, found, judged, posterior, score, config, began, episodes)
     accepted = score is None or score.passed
     belief = world.parameters.updated(posterior) if accepted else world.parameters
+    _warn_of_delays(result)
     placed = tuple(_with_start(e, final, i) for i, e in enumerate(episodes))
     return world.with_belief(belief), placed, result
+
+
+def _warn_of_delays(result: IdentifyResult) -> None:
+    for audit in result.delays:
+        if audit.suspicious:
+            warnings.warn(f"{audit.channel}: {audit.text}", SameworldWarning, stacklevel=4)
 
 
 def _moved(world: World, fitted: Fitted, u: Array) -> World:
@@ -175,7 +183,8 @@ def _cross_fitted(
             continue
         rest = total - pieces[members].sum(axis=0)
         step = solve_columns(rest, scores[members].sum(axis=0))
-        u = np.clip(fitted.optimum.u + step, low, high)
+        alone = len(members) == len(episodes)  # a lone episode cannot be left out
+        u = np.clip(fitted.optimum.u + (0.0 if alone else step), low, high)
         chosen = [episodes[i] for i in members]
         predicted = predict_all(_moved(world, fitted, u), chosen, config.warmup, seed=config.seed)
         found.update(zip(members, predicted, strict=True))
