@@ -36,6 +36,14 @@ def test_a_known_rotation_noise_is_recovered_within_a_fifth(seed):
     assert channel_noise(TURN, _channel(noisy, "q")) == pytest.approx(0.02, rel=0.2)
 
 
+def test_uneven_stamps_do_not_count_as_noise():
+    rng = np.random.default_rng(0)
+    time = np.sort(rng.uniform(0, 4, 400))
+    noisy = 5 * np.sin(time) + 10 * time + 1e-3 * rng.normal(size=400)
+    channel = Channel(name="x", time=time, values=noisy)
+    assert channel_noise(SCALAR, channel) == pytest.approx(1e-3, rel=0.2)
+
+
 def test_a_few_impacts_do_not_count_as_noise():
     rng = np.random.default_rng(0)
     jumps = np.cumsum(np.isin(np.arange(400), [50, 120, 260])) * 0.5

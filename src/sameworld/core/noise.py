@@ -13,8 +13,6 @@ from sameworld.core.spec import ChannelSpec, Spec
 
 __all__ = ["channel_noise", "noise_levels"]
 
-#: Sum of squares of (1, -3, 3, -1): variance of a third difference of white noise.
-_THIRD = 20.0
 _MAD = 0.6744897501960817
 _FLOOR = {"m": 1e-6, "rad": 1e-6}
 
@@ -22,9 +20,10 @@ _FLOOR = {"m": 1e-6, "rad": 1e-6}
 def channel_noise(spec: ChannelSpec, channel: Channel) -> float:
     """Standard deviation of the white noise on a channel [unit; rad for quaternions].
 
-    Third differences remove whatever is locally quadratic; their median absolute value is not
-    disturbed by a few impacts. Motion that is not locally quadratic counts as noise, so the
-    estimate errs upwards. A channel with a stated ``noise`` keeps it.
+    Third divided differences remove whatever is locally quadratic, also where stamps are uneven;
+    their median absolute value is not disturbed by a few impacts. Motion that is not locally
+    quadratic counts as noise, so the estimate errs upwards. A channel with a stated ``noise``
+    keeps it.
 
     Source: the differencing estimator of T. Gasser, L. Sroka, C. Jennen-Steinmetz, "Residual
     variance and residual pattern in nonlinear regression", Biometrika 73 (1986).
@@ -34,9 +33,18 @@ def channel_noise(spec: ChannelSpec, channel: Channel) -> float:
     samples = _flat(spec, channel)
     if len(samples) < 5:
         return _floor(spec, samples)
-    third = np.diff(samples, n=3, axis=0)
-    sigma = float(np.median(np.abs(third))) / _MAD / np.sqrt(_THIRD)
+    sigma = float(np.median(np.abs(_third(channel.time, samples)))) / _MAD
     return max(sigma, _floor(spec, samples))
+
+
+def _third(time: Array, samples: Array) -> Array:
+    """Third divided differences [T-3, D], scaled so that white noise keeps its deviation."""
+    count = len(time) - 3
+    local = np.stack([time[k : count + k] for k in range(4)], axis=1)
+    local = (local - local[:, :1]) / (local[:, 3:] - local[:, :1])
+    weights = 1 / np.prod(local[:, :, None] - local[:, None, :] + np.eye(4), axis=2)
+    weights = weights / np.linalg.norm(weights, axis=1, keepdims=True)
+    return np.einsum("tk,tkd->td", weights, np.stack([samples[k : count + k] for k in range(4)], 1))
 
 
 def _flat(spec: ChannelSpec, channel: Channel) -> Array:
