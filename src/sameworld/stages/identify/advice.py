@@ -61,16 +61,16 @@ def advise(
 def _line(row: ParameterVerdict, spread: float, episodes: int, determined: float) -> str:
     motion = _motion(row.name)
     if row.verdict == "at bound":
-        return f"{row.name}: widen its bounds, or look for physics that the scene lacks."
+        return f"For {row.name}: widen its bounds, or look for physics that the scene lacks."
     if row.verdict == "zero gradient":
-        return f"{row.name}: leave it out, or {motion}."
+        return f"For {row.name}: leave it out, or {motion}."
     if row.verdict == "only in combination":
         others = ", ".join(row.partners) or "the others"
-        return f"{row.name}: give a measured value of one of {others}, or {motion}."
+        return f"To settle {row.name}: give a measured value of one of {others}, or {motion}."
     if row.verdict == "not excited":
         more = (spread / determined) ** 2 * episodes if np.isfinite(spread) else np.inf
-        hope = f" (or about {more:.0f} episodes like these)" if more < 50 * episodes else ""
-        return f"{row.name}: {motion}{hope}."
+        hope = f", or about {more:.0f} such episodes in all" if more < 50 * episodes else ""
+        return f"To settle {row.name}: {motion}{hope}."
     return ""
 
 
@@ -90,5 +90,5 @@ def _narrowing(
     worst = int(np.argmax(relative))
     return (
         f"Every parameter is determined. The loosest is {verdicts[worst].name}; "
-        f"{3 * episodes} further episodes like these would halve its interval."
+        f"{3 * episodes} more episodes like these would halve its interval."
     )

@@ -12,7 +12,7 @@ section VI.B, for the leave-one-cluster-out form (CV3); H. R. Kuensch, Annals of
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -45,6 +45,10 @@ class Spread:
     information: Array
     kind: str
     freedom: float
+
+    def widened(self, extra: Array) -> Spread:
+        """The default covariance with a further, independent part added."""
+        return replace(self, covariance=self.covariance + extra)
 
 
 def influence(problem: Problem, linear: Linear) -> tuple[Array, Array, Array]:

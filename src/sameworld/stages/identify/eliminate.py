@@ -96,6 +96,11 @@ class Eliminated:
         self.history: list[float] = []
         self._reference = self._linearise(u, starts)
 
+    @property
+    def reference(self) -> Linear:
+        """The linearisation that starts follow."""
+        return self._reference
+
     # ---- scipy's view ----------------------------------------------------------------------
 
     def residual(self, u: Array) -> Array:

@@ -30,6 +30,7 @@ from sameworld.stages.identify.fit import Fitted, fit_parameters
 from sameworld.stages.identify.holdout import learn_discrepancy, score_holdout, split
 from sameworld.stages.identify.problem import Problem
 from sameworld.stages.identify.result import HoldoutScore, IdentifyResult
+from sameworld.stages.identify.roughness import roughness
 from sameworld.stages.identify.verdicts import Judged, judge_all
 
 __all__ = ["identify"]
@@ -125,6 +126,9 @@ def _identify_parameters(
     )
     report(Progress(stage="judging", done=0, total=1, message=""))
     found = spread(final.problem, final.linear, bootstrap=config.bootstrap, seed=config.seed)
+    found = found.widened(
+        roughness(final.problem, final.optimum.u, final.optimum.starts, found.covariance, config)
+    )
     judged = judge_all(
         final.problem,
         final.linear,

@@ -151,7 +151,7 @@ def _row(
         std=abs(slope) * facts.std,
         naive_std=abs(slope) * facts.naive,
         verdict=verdict,
-        detail=_detail(parameter, facts, verdict, partners, determined),
+        detail=_detail(parameter, facts, verdict, partners, determined, abs(slope)),
         partners=partners,
     )
 
@@ -176,21 +176,34 @@ def _detail(
     verdict: Verdict,
     partners: dict[str, float],
     determined: float,
+    slope: float,
 ) -> str:
-    relative = parameter.transform == "log"
-    spread = f"{100 * facts.std:.2g} %" if relative else f"{facts.std:.2g} prior widths"
+    spread = _spread(parameter, facts.std, slope)
     if verdict == "determined":
-        return f"The recordings fix it to {spread} (1 sigma)."
+        return f"Fixed to {spread} (one standard deviation)."
     if verdict == "zero gradient":
         return "Changing it changes nothing that was measured."
     if verdict == "at bound":
-        return f"The fit wants to leave [{parameter.low:.4g}, {parameter.high:.4g}]."
+        bounds = f"[{parameter.low:.4g}, {parameter.high:.4g}] {parameter.unit}".strip()
+        return f"The fit wants to leave {bounds}."
+    if verdict == "no interval":
+        return "There were too few episodes for an interval."
     if verdict == "only in combination":
         names = ", ".join(partners) or "several others at once"
-        return f"Known only together with {names}; alone it is loose by {spread}."
+        return f"Known only together with {names}; alone to {spread} only."
     if facts.projected <= _CONFOUNDED * facts.raw:
         return "Any change of it is absorbed by the unknown start states."
-    return f"The motion hardly depends on it: {spread} (1 sigma), asked for {determined:.2g}."
+    limit = _spread(parameter, determined, slope)
+    return f"Known to {spread} only; below {limit} would count as determined."
+
+
+def _spread(parameter: Parameter, std: float, slope: float) -> str:
+    """A standard deviation in coordinates, in words: per cent, a factor, or units."""
+    if not np.isfinite(std):
+        return "any value"
+    if parameter.transform != "log":
+        return f"±{slope * std:.2g} {parameter.unit}".strip()
+    return f"{100 * std:.2g} %" if std < 1 else f"a factor of {np.exp(min(std, 700.0)):.2g}"
 
 
 def _combinations(
