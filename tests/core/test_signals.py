@@ -38,7 +38,7 @@ def test_linear_motion_is_interpolated_exactly(times):
     values = np.stack([1 + 2 * ticks, -3 * ticks], axis=1)
     at = np.array(times)
     expected = np.stack([1 + 2 * at, -3 * at], axis=1)
-    np.testing.assert_allclose(interpolate(POSITION, 0.1, values, at), expected, atol=1e-12)
+    np.testing.assert_allclose(interpolate(POSITION, 0.1, values, at), expected, atol=1e-9)
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=9))

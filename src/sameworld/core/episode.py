@@ -131,6 +131,22 @@ class Channel:
             return None
         return replace(self, time=self.time[keep], values=self.values[keep])
 
+    def averaged(self, times: Array, period: float) -> Array:
+        """Time mean of the zero-order hold over ``[time, time + period]``, [N, ...].
+
+        Exactly the held sample where none changes inside the interval.
+        """
+        held = self.held(times)
+        first = np.searchsorted(self.time, times + 1e-9, side="right")
+        last = np.searchsorted(self.time, times + period - 1e-9, side="left")
+        for row in np.flatnonzero(last > first):
+            inside = self.time[first[row] : last[row]]
+            edges = np.concatenate([[times[row]], inside, [times[row] + period]])
+            share = np.diff(edges) / period
+            levels = np.concatenate([held[row : row + 1], self.values[first[row] : last[row]]])
+            held[row] = np.tensordot(share, levels, axes=1)
+        return held
+
     def held(self, times: Array) -> Array:
         """Zero-order hold at ``times`` [N] s: the last sample not later than each, [N, ...].
 

@@ -11,7 +11,7 @@ from sameworld.core.episode import Channel, Episode
 from sameworld.core.manifolds import compose, inverse, normalised, quat_log
 from sameworld.core.spec import ChannelSpec, Spec
 
-__all__ = ["channel_noise", "noise_levels"]
+__all__ = ["channel_noise", "noise_levels", "third_differences"]
 
 _MAD = 0.6744897501960817
 _FLOOR = {"m": 1e-6, "rad": 1e-6}
@@ -33,8 +33,13 @@ def channel_noise(spec: ChannelSpec, channel: Channel) -> float:
     samples = _flat(spec, channel)
     if len(samples) < 5:
         return _floor(spec, samples)
-    sigma = float(np.median(np.abs(_third(channel.time, samples)))) / _MAD
+    sigma = float(np.median(np.abs(third_differences(spec, channel)))) / _MAD
     return max(sigma, _floor(spec, samples))
+
+
+def third_differences(spec: ChannelSpec, channel: Channel) -> Array:
+    """Third divided differences [T-3, D] of a channel, scaled like its noise [unit or rad]."""
+    return _third(channel.time, _flat(spec, channel))
 
 
 def _third(time: Array, samples: Array) -> Array:

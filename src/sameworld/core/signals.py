@@ -93,7 +93,10 @@ def ticks_for(spec: Spec, duration: float) -> int:
 
 
 def held_actions(spec: Spec, episode: Episode, begin: float, ticks: int) -> Array:
-    """Actions on control ticks, zero-order hold, shape [T, A].
+    """Actions on control ticks [T, A]: the mean of the zero-order hold over each tick.
+
+    Where commands are stamped on the ticks that is the command itself; where they are not, a
+    change in the middle of a tick acts from there on, not from the next tick.
 
     Raises:
         EpisodeError: An action channel of the spec is missing or has another shape.
@@ -107,7 +110,7 @@ def held_actions(spec: Spec, episode: Episode, begin: float, ticks: int) -> Arra
                 f"Episode '{episode.id}' lacks the action channel '{action.name}'. It has actions "
                 f"{listed(have)}; the world needs {listed(c.name for c in spec.actions)}."
             )
-        held = episode[action.name].held(times)
+        held = episode[action.name].averaged(times, spec.period)
         if held.shape[1:] != action.shape:
             raise EpisodeError(
                 f"Action channel '{action.name}' of episode '{episode.id}' has samples of shape "

@@ -77,7 +77,8 @@ def _line(row: ParameterVerdict, spread: float, episodes: int, determined: float
 def _motion(name: str) -> str:
     address = Address.parse(name)
     for kind, field, motion in _MOTIONS:
-        if address.kind == kind and address.field.startswith(field):
+        here = address.field.startswith(field) or address.field.endswith(f".{field}")
+        if address.kind == kind and here:
             return motion
     return "record a motion that depends on it"
 

@@ -9,7 +9,6 @@ choice of the minimum adds.
 
 from __future__ import annotations
 
-
 import numpy as np
 
 from sameworld.core.arrays import Array

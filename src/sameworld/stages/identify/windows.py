@@ -17,7 +17,7 @@ import numpy as np
 from sameworld.core.arrays import Array
 from sameworld.core.episode import Episode
 from sameworld.core.jacobian import jacobian
-from sameworld.core.manifolds import compose, inverse, normalised, quat_log
+from sameworld.core.noise import third_differences
 from sameworld.core.residuals import shared_channels
 from sameworld.core.spec import Spec
 from sameworld.core.starts import estimate_starts
@@ -35,8 +35,8 @@ def trusted_length(world: World, episodes: Sequence[Episode], config: IdentifyCo
     """Seconds for which a start found from warm-up rows predicts within the tolerances.
 
     The start's covariance is carried along the simulated trajectory by its sensitivities; the
-    length is where the predicted spread of half of the probed episodes exceeds a channel's
-    tolerance. A damped arm never gets there (``inf``); a tumbling cube does after an impact or two.
+    length is where the predicted spread of a quarter of the probed episodes has exceeded a
+    channel's tolerance. A damped arm never gets there (``inf``); a tumbling cube does after an impact or two.
     """
     rng = np.random.default_rng(config.seed)
     chosen: list[int] = rng.permutation(len(episodes))[:_PROBED].tolist()
@@ -56,7 +56,7 @@ def trusted_length(world: World, episodes: Sequence[Episode], config: IdentifyCo
             if len(beyond):
                 over = min(over, float(beyond[0]) * world.spec.period)
         lengths.append(over if over < piece.end - piece.begin else np.inf)
-    return float(np.median(lengths))
+    return float(np.quantile(lengths, 0.25, method="lower"))
 
 
 def jolts(spec: Spec, episode: Episode) -> tuple[Array, Array]:
@@ -69,14 +69,9 @@ def jolts(spec: Spec, episode: Episode) -> tuple[Array, Array]:
     time = shared[0][1].time
     total = np.zeros(len(time))
     for channel, measured in shared:
-        samples = measured.values.reshape(len(measured), -1)
-        if channel.manifold == "quaternion":
-            q = normalised(measured.values)
-            turns = quat_log(compose(inverse(q[:-1]), q[1:]))
-            samples = np.concatenate([np.zeros((1, 3)), np.cumsum(turns, axis=0)])
-        if len(samples) < 5:
+        if len(measured) < 5:
             continue
-        third = np.abs(np.diff(samples, n=3, axis=0)).max(axis=1)
+        third = np.abs(third_differences(channel, measured)).max(axis=1)
         relative = np.concatenate([[0, 0], third, [0]]) / max(float(np.median(third)), 1e-12)
         total = np.maximum(total, np.interp(time, measured.time, relative))
     return time, total
