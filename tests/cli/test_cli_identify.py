@@ -85,7 +85,12 @@ def test_the_same_command_resumes_and_gives_the_same_numbers(recordings, run_fol
     after = json.loads((run_folder / "metrics.json").read_text())
     before.pop("cpu_seconds"), after.pop("cpu_seconds")
     assert after == before
-    assert "1 of 1 parameter could be determined" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "1 of 1 parameter could be determined" in printed
+    report, headline = printed.splitlines()[-2:]
+    assert report == f"Report: {run_folder / 'report.html'}"
+    assert headline.startswith("Compared with the world as given, on 1 recording that the fit")
+    assert headline.count(" to ") >= 2
 
 
 def test_other_options_in_the_same_folder_are_refused(recordings, run_folder, capsys):

@@ -5,7 +5,15 @@ import pytest
 from scipy import stats
 
 from sameworld.core.errors import SameworldError
-from sameworld.maths.intervals import Interval, bootstrap, coverage, paired_bootstrap, wilson, z_rms
+from sameworld.maths.intervals import (
+    Interval,
+    bootstrap,
+    coverage,
+    median_change,
+    paired_bootstrap,
+    wilson,
+    z_rms,
+)
 
 
 def test_wilson_agrees_with_scipy():
@@ -62,6 +70,25 @@ def test_pairing_removes_what_the_items_share():
     assert interval.high - interval.low < 1
 
 
+def test_the_change_of_a_median_is_exact_where_every_item_changes_alike():
+    before = np.random.default_rng(0).uniform(1, 9, size=31)
+    change = median_change(before, 0.7 * before, seed=0)
+    assert (change.low, change.estimate, change.high) == pytest.approx((-0.3, -0.3, -0.3))
+
+
+def test_the_interval_of_a_change_holds_the_truth_at_least_as_often_as_it_says():
+    rng = np.random.default_rng(2)
+    hits = 0
+    for trial in range(200):
+        size = rng.lognormal(0.0, 0.6, size=(2, 41))
+        before, after = size[0], size[0] * 0.8 * size[1] ** 0.3
+        change = median_change(before, after, seed=trial, resamples=400)
+        assert change.low <= change.estimate <= change.high
+        assert change.high - change.low < 0.5
+        hits += -0.2 in change
+    assert hits / 200 > 0.87
+
+
 def test_bootstrap_is_seeded():
     samples = np.arange(20.0)
     assert bootstrap(samples, seed=4) == bootstrap(samples, seed=4)
@@ -79,6 +106,8 @@ def test_one_sample_gives_an_interval_of_no_width():
         (lambda: bootstrap([1, np.nan], seed=0), "NaN"),
         (lambda: bootstrap([1.0], seed=0, level=90), "between 0 and 1"),
         (lambda: paired_bootstrap([1.0], [1.0, 2.0], seed=0), "Paired scores"),
+        (lambda: median_change([1.0], [1.0, 2.0], seed=0), "equally long"),
+        (lambda: median_change([0.0, 1.0], [1.0, 2.0], seed=0), "first positive"),
         (lambda: z_rms([1.0], [0.0], [1.0]), "positive standard"),
     ],
 )

@@ -4,28 +4,20 @@ import numpy as np
 import pytest
 from report_synthetic import POSITION, ROTATION, WARMUP, report_data
 
+from sameworld.core.discrepancy import ChannelDiscrepancy
 from sameworld.report.curves import (
     autocorrelation,
     coverage_by_horizon,
     coverage_share,
     error_by_horizon,
     inside,
-    median_error,
+    largest_likely,
 )
 
 
 @pytest.fixture(scope="module")
 def data():
     return report_data(episodes=10)
-
-
-def test_median_error_agrees_with_a_loop(data):
-    for spec in (POSITION, ROTATION):
-        expected = [
-            np.median([np.sqrt((p.channels[spec.name].error ** 2).sum(1)).mean() for p in side])
-            for side in ([h.before for h in data.held_out], [h.after for h in data.held_out])
-        ]
-        np.testing.assert_allclose(median_error(spec, data.held_out), expected)
 
 
 def test_horizon_starts_at_the_last_warm_up_row(data):
@@ -84,6 +76,18 @@ def test_horizons_that_few_episodes_reach_are_left_out(data):
     curve = error_by_horizon(POSITION, [*short, *data.held_out[6:]])[1]
     reached = short[0].horizon("cube.pos", short[0].after.channels["cube.pos"]).max()
     assert curve.horizon.max() <= reached * 1.2 < whole.horizon.max()
+
+
+def test_the_likely_size_of_an_error_is_read_from_its_quantiles():
+    known = ChannelDiscrepancy(
+        horizon=[0.1, 0.3],
+        levels=[0.5, 0.9],
+        quantiles=np.ones((2, 2, 3)),
+        magnitude=[[1.0, 2.0], [3.0, 6.0]],
+    )
+    found = largest_likely(known, np.array([0.0, 0.1, 0.2, 0.9]), 0.9)
+    np.testing.assert_allclose(found, [2.0, 2.0, 4.0, 6.0])
+    np.testing.assert_allclose(largest_likely(known, np.array([0.3]), 0.7), [4.5])
 
 
 def _cut(item, rows):

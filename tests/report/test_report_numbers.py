@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sameworld.report.numbers import percent, quantity, together
+from sameworld.report.numbers import measure, percent, quantity, scale, signed_percent, together
 
 reals = st.floats(min_value=-1e9, max_value=1e9, allow_subnormal=False)
 
@@ -46,3 +46,16 @@ def test_quantities_and_shares_read_well():
     assert percent(-0.021) == "−2.1\u00a0%"
     assert percent(0.0) == "0\u00a0%"
     assert percent(math.nan) == "–"
+    assert signed_percent(0.21) == "+21\u00a0%"
+    assert signed_percent(-0.21) == "−21\u00a0%"
+    assert signed_percent(0.0) == "0\u00a0%"
+    assert signed_percent(math.nan) == "–"
+
+
+def test_small_lengths_times_and_inertias_take_the_smaller_unit():
+    assert scale([0.0067, -0.02], "m") == (1e3, "mm")
+    assert scale([0.0067, 0.4], "m") == (1.0, "m")
+    assert scale([0.0, math.inf], "m") == (1.0, "m")
+    assert scale([8e-4], "kg m^2") == (1e3, "g·m²")
+    assert scale([0.01], "rad") == (1.0, "rad")
+    assert measure(0.0095, "m", digits=2) == "9.5\u00a0mm"

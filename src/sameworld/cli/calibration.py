@@ -12,7 +12,7 @@ from sameworld.loops.calibrate import CalibrateConfig, calibrate
 from sameworld.report import report_of, save_report
 from sameworld.report.data import ReportData
 from sameworld.report.tables import channel_rows, verdict_rows
-from sameworld.report.words import judgement, learned, trust
+from sameworld.report.words import gate, headline, judgement, learned, moves, trust
 
 __all__ = ["calibrate_and_report"]
 
@@ -35,23 +35,30 @@ def calibrate_and_report(
         data = report_of(calibration, title=title, command=command)
         page = save_report(calibration.folder, data)
     _summary(data)
-    say(f"Report: {page}")
     say(f"Calibrated scene: {calibration.folder / 'scene'}")
+    say(f"Report: {page}")
+    say(headline(data))
     holdout = calibration.result.holdout
     return 0 if holdout is None or holdout.passed else 1
 
 
 def _summary(data: ReportData) -> None:
-    say(learned(data))
-    say(trust(data))
-    header = ("parameter", "before", "fitted", "90 % interval", "unit", "verdict")
+    """Verdicts, errors, and what both mean in words; the most important numbers come last."""
+    header = ("parameter", "given", "fitted", "90 % interval", "unit", "verdict")
     rows = tuple(
         (r.address, r.before, r.value, r.interval, r.unit or "1", f"{r.symbol} {r.verdict}")
         for r in verdict_rows(data.result)
     )
-    say_grid(Grid(title="Parameters", header=header, rows=rows, right=("before", "fitted")))
-    errors = tuple((r.name, r.before, r.after, r.change) for r in channel_rows(data))
-    header = ("channel", "before", "after", "change")
-    say_grid(Grid(title="Median held-out error", header=header, rows=errors, right=header[1:]))
-    symbol, _, word = judgement(data.result.holdout)
-    say(f"{symbol} The fitted world is {word}.")
+    say_grid(Grid(title="Parameters", header=header, rows=rows, right=("given", "fitted")))
+    errors = tuple(
+        (r.name, r.before, r.after, r.unit or "1", r.change, r.interval) for r in channel_rows(data)
+    )
+    header = ("channel", "as given", "fitted", "unit", "change", "90 % interval")
+    title = "Typical error on unseen recordings"
+    say_grid(Grid(title=title, header=header, rows=errors, right=("as given", "fitted", "change")))
+    say(learned(data))
+    for name, given, found in moves(data.result):
+        say(f"  {name}: {found} (given {given})")
+    symbol, _, word = judgement(data)
+    for text in (trust(data), gate(data), f"{symbol} The fitted world is {word}."):
+        say(text)

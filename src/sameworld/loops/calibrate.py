@@ -142,7 +142,7 @@ def calibrate(
     old = predict_all(before, tested, warmup, level=config.level, seed=seed)
     report(Progress(stage="predicting", done=1, total=2, message="fitted world"))
     new = predict_all(after, tested, warmup, level=config.level, seed=seed)
-    metrics = held_out_metrics(tested, old, new, result)
+    metrics = held_out_metrics(tested, old, new, result, after.spec.observations)
     calibrated = _calibrated(scene, after, result, provenance, config)
     film = film_strips(before, after, tested[:1], old[:1], new[:1], config.film)
     _write(run, calibrated, placed, result, tested, new, metrics)

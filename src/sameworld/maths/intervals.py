@@ -12,7 +12,16 @@ from numpy.typing import ArrayLike
 from sameworld.core.arrays import Array, finite_array
 from sameworld.core.errors import SameworldError
 
-__all__ = ["Interval", "Statistic", "bootstrap", "coverage", "paired_bootstrap", "wilson", "z_rms"]
+__all__ = [
+    "Interval",
+    "Statistic",
+    "bootstrap",
+    "coverage",
+    "median_change",
+    "paired_bootstrap",
+    "wilson",
+    "z_rms",
+]
 
 Statistic = Literal["mean", "median"]
 _CHUNK = 2_000_000
@@ -103,6 +112,42 @@ def paired_bootstrap(
     return bootstrap(
         second - first, seed=seed, statistic=statistic, level=level, resamples=resamples
     )
+
+
+def median_change(
+    before: ArrayLike, after: ArrayLike, *, seed: int, level: float = 0.9, resamples: int = 2000
+) -> Interval:
+    """Relative change of the median, ``median(after) / median(before) - 1``, items resampled.
+
+    The typical item changes by this much; it differs from the median of the items' own changes.
+
+    Args:
+        before: Positive scores [N].
+        after: Scores of the same items in the same order [N].
+        seed: Seed of the resampling.
+        level: Probability of the central interval.
+        resamples: Number of resampled data sets.
+
+    Raises:
+        SameworldError: The two do not pair up, are empty, or ``before`` is not positive.
+
+    Source: B. Efron, R. J. Tibshirani, "An Introduction to the Bootstrap" (1993), chapter 13.
+    """
+    _check_level(level)
+    first, second = (
+        finite_array(scores, "Paired scores", error=SameworldError, ndim=1)
+        for scores in (before, after)
+    )
+    if first.shape != second.shape or not first.size or not (first > 0).all() or resamples < 1:
+        raise SameworldError(
+            f"A relative change needs two equally long lists of scores, the first positive: got "
+            f"{first.size} and {second.size} scores and {resamples} resamples."
+        )
+    chosen = np.random.default_rng(seed).integers(len(first), size=(resamples, len(first)))
+    draws = np.median(second[chosen], axis=1) / np.median(first[chosen], axis=1) - 1
+    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
+    estimate = float(np.median(second) / np.median(first) - 1)
+    return Interval(estimate=estimate, low=float(low), high=float(high), level=level)
 
 
 def wilson(successes: ArrayLike, trials: ArrayLike, *, level: float = 0.9) -> tuple[Array, Array]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sameworld.core.arrays import Array, BoolArray
+from sameworld.core.discrepancy import ChannelDiscrepancy
 from sameworld.core.prediction import ChannelPrediction
 from sameworld.core.spec import ChannelSpec
 from sameworld.report.data import HeldOut
@@ -19,7 +20,7 @@ __all__ = [
     "coverage_share",
     "error_by_horizon",
     "inside",
-    "median_error",
+    "largest_likely",
     "pooled_autocorrelation",
 ]
 
@@ -55,14 +56,10 @@ def inside(spec: ChannelSpec, prediction: ChannelPrediction) -> BoolArray:
     return (prediction.error >= low) & (prediction.error <= high)
 
 
-def median_error(spec: ChannelSpec, held_out: Sequence[HeldOut]) -> tuple[float, float]:
-    """Median over episodes of the time-mean error norm, before and after [unit]."""
-    pairs = [p for h in held_out if (p := h.channels(spec.name)) is not None]
-    if not pairs:
-        return float("nan"), float("nan")
-    means = np.array([[np.linalg.norm(c.error, axis=-1).mean() for c in pair] for pair in pairs])
-    before, after = np.median(means, axis=0)
-    return float(before), float(after)
+def largest_likely(known: ChannelDiscrepancy, horizon: Array, level: float) -> Array:
+    """Size that the error's norm stays below with probability ``level``, at ``horizon`` [T] s."""
+    at_knots = [float(np.interp(level, known.levels, row)) for row in known.magnitude]
+    return np.interp(horizon, known.horizon, np.array(at_knots))
 
 
 def error_by_horizon(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
 from sameworld.core.arrays import Array
 from sameworld.core.spec import ChannelSpec
@@ -15,10 +15,12 @@ from sameworld.report.curves import (
     HorizonCurve,
     coverage_by_horizon,
     error_by_horizon,
+    largest_likely,
     pooled_autocorrelation,
 )
 from sameworld.report.data import HeldOut, ReportData
-from sameworld.report.numbers import percent, quantity
+from sameworld.report.names import unit_name
+from sameworld.report.numbers import percent, quantity, scale
 from sameworld.report.svg import INK, drawing, inline_svg, new_axes
 
 __all__ = [
@@ -119,20 +121,22 @@ def _episode_panels(data: ReportData, item: HeldOut, note: str, slug: str) -> Ep
         for d in range(1 if spec.manifold == "quaternion" else spec.size)
     ]
     panels = tuple(
-        _panel(item, spec, d, data.calibrated, f"{slug}p{k}")
-        for k, (spec, d) in enumerate(wanted[:_PANELS])
+        _panel(data, item, spec, d, f"{slug}p{k}") for k, (spec, d) in enumerate(wanted[:_PANELS])
     )
     left_out = max(len(wanted) - _PANELS, 0)
     return EpisodePanels(episode=item.episode.id, note=note, panels=panels, left_out=left_out)
 
 
-def _panel(item: HeldOut, spec: ChannelSpec, d: int, band: bool, slug: str) -> Drawn:
+def _panel(data: ReportData, item: HeldOut, spec: ChannelSpec, d: int, slug: str) -> Drawn:
     quaternion = spec.manifold == "quaternion"
     caption = f"{spec.name}, rotation error" if quaternion else _component(spec, d)
-    figure, axes = new_axes(width=3.1, height=2.15)
-    (_angles if quaternion else _lines)(axes, item, spec, d, band)
+    figure, axes = new_axes(width=2.75, height=2.0)
+    if quaternion:
+        _angles(axes, item, spec, _upper(data, item, spec))
+    else:
+        _lines(axes, item, spec, d, data.calibrated)
     axes.set_xlabel("time [s]")
-    axes.set_ylabel(f"[{'rad' if quaternion else spec.unit or '1'}]")
+    axes.set_ylabel(f"[{'rad' if quaternion else unit_name(spec.unit) or '1'}]")
     what = (
         "Angle between prediction and measurement over time, before and after the fit."
         if quaternion
@@ -166,14 +170,23 @@ def _lines(axes: Axes, item: HeldOut, spec: ChannelSpec, d: int, band: bool) -> 
     axes.plot(after.time, after.values.reshape(rows, -1)[:, d], **_AFTER)
 
 
-def _angles(axes: Axes, item: HeldOut, spec: ChannelSpec, d: int, band: bool) -> None:
+def _upper(data: ReportData, item: HeldOut, spec: ChannelSpec) -> Array | None:
+    """Angle [rad] that the fitted world's error stays below with the level of the bands."""
+    known = data.result.posterior.discrepancy
+    if not data.calibrated or known is None or spec.name not in known.channels:
+        return None
+    channel = item.after.channels[spec.name]
+    horizon = item.horizon(spec.name, channel)
+    return largest_likely(known.channels[spec.name], horizon, item.after.level)
+
+
+def _angles(axes: Axes, item: HeldOut, spec: ChannelSpec, upper: Array | None) -> None:
     pair = item.channels(spec.name)
     assert pair is not None
     before, after = pair
-    if band:
-        low, high = (a.reshape(len(after.time), -1) for a in (after.low, after.high))
-        reach = np.linalg.norm(np.maximum(np.abs(low), np.abs(high)), axis=1)
-        axes.fill_between(after.time, 0, reach, color=INK["after"], alpha=0.16, linewidth=0)
+    if upper is not None:
+        axes.fill_between(after.time, 0, upper, color=INK["after"], alpha=0.16, linewidth=0)
+        axes.plot(after.time, upper, color=INK["after"], alpha=0.45, linewidth=0.9)
     axes.plot(before.time, np.linalg.norm(before.error, axis=1), **_BEFORE)
     axes.plot(after.time, np.linalg.norm(after.error, axis=1), **_AFTER)
     axes.set_ylim(bottom=0)
@@ -191,21 +204,20 @@ def horizon_figures(data: ReportData) -> tuple[Drawn, ...]:
 
 def _horizon(spec: ChannelSpec, data: ReportData, slug: str) -> Drawn:
     before, after = error_by_horizon(spec, data.held_out)
-    unit = "rad" if spec.manifold == "quaternion" else spec.unit
-    figure, axes = new_axes(width=4.4, height=2.7)
-    _with_quartiles(axes, before, _BEFORE, "before", 0.12)
-    _with_quartiles(axes, after, _AFTER, "after", 0.18)
-    if np.isfinite(spec.tolerance) and len(after.middle):
-        top = float(max(before.high.max(initial=0.0), after.high.max(initial=0.0)))
-        if spec.tolerance <= 1.3 * top:
-            axes.axhline(spec.tolerance, color=INK["muted"], linewidth=1, linestyle=":")
+    top = float(max(before.high.max(initial=0.0), after.high.max(initial=0.0)))
+    factor, unit = scale([top], "rad" if spec.manifold == "quaternion" else spec.unit)
+    figure, axes = new_axes(width=5.4, height=3.1)
+    _with_quartiles(axes, before, factor, _BEFORE, "before", 0.12)
+    _with_quartiles(axes, after, factor, _AFTER, "after", 0.18)
+    if len(after.middle) and spec.tolerance <= 1.3 * top:
+        axes.axhline(factor * spec.tolerance, color=INK["muted"], linewidth=1, linestyle=":")
     axes.set_ylim(bottom=0)
     axes.set_xlim(left=0)
     axes.set_xlabel("seconds since the last warm-up row")
     axes.set_ylabel(f"error [{unit or '1'}]")
     description = "Error against prediction horizon, median and quartiles, before and after."
     if len(after.middle) and len(before.middle):
-        ends = [quantity(float(c.middle[-1]), unit) for c in (before, after)]
+        ends = [quantity(factor * float(c.middle[-1]), unit) for c in (before, after)]
         description += f" At the longest horizon the median is {ends[0]} before, {ends[1]} after."
     return Drawn(
         caption=spec.name, svg=inline_svg(figure, slug, f"{spec.name}: error", description)
@@ -213,12 +225,16 @@ def _horizon(spec: ChannelSpec, data: ReportData, slug: str) -> Drawn:
 
 
 def _with_quartiles(
-    axes: Axes, curve: HorizonCurve, line: dict[str, object], name: str, alpha: float
+    axes: Axes,
+    curve: HorizonCurve,
+    factor: float,
+    line: dict[str, object],
+    name: str,
+    alpha: float,
 ) -> None:
-    axes.fill_between(
-        curve.horizon, curve.low, curve.high, color=INK[name], alpha=alpha, linewidth=0
-    )
-    axes.plot(curve.horizon, curve.middle, **line)  # type: ignore[arg-type]
+    low, middle, high = (factor * part for part in (curve.low, curve.middle, curve.high))
+    axes.fill_between(curve.horizon, low, high, color=INK[name], alpha=alpha, linewidth=0)
+    axes.plot(curve.horizon, middle, **line)  # type: ignore[arg-type]
 
 
 def coverage_figures(data: ReportData) -> tuple[Drawn, ...]:
@@ -232,12 +248,14 @@ def coverage_figures(data: ReportData) -> tuple[Drawn, ...]:
 def _coverage(spec: ChannelSpec, data: ReportData, slug: str) -> Drawn:
     curve = coverage_by_horizon(spec, data.held_out)
     level = data.held_out[0].after.level
-    figure, axes = new_axes(width=4.4, height=2.3)
+    figure, axes = new_axes(width=5.4, height=2.4)
     axes.axhline(level, color=INK["ink"], linewidth=1, linestyle=":")
     axes.plot(curve.horizon, curve.middle, marker="o", ms=3, color=INK["after"], linewidth=1.4)
-    axes.set_ylim(0, 1.03)
+    floor = 0.5 if level > 0.6 and curve.middle.min(initial=1.0) > 0.55 else 0.0
+    axes.set_ylim(floor, 1.02)
     axes.set_xlim(left=0)
-    axes.set_yticks([0, 0.5, level, 1], ["0", "50 %", percent(level), "100 %"])
+    ticks = [t for t in (0.0, 0.25, 0.5, 0.75, 1.0) if t >= floor and abs(t - level) > 0.06]
+    axes.set_yticks([*ticks, level], [percent(t) for t in (*ticks, level)])
     axes.set_xlabel("seconds since the last warm-up row")
     description = f"Share of measurements inside the {percent(level)} band by horizon."
     if len(curve.middle):
@@ -257,13 +275,14 @@ def autocorrelation_figures(data: ReportData) -> tuple[Drawn, ...]:
 def _autocorrelation(spec: ChannelSpec, data: ReportData, slug: str) -> Drawn:
     values, rows = pooled_autocorrelation(spec, data.held_out, _LAGS)
     lags = np.arange(len(values))[np.isfinite(values)]
-    figure, axes = new_axes(width=4.4, height=2.0)
+    figure, axes = new_axes(width=5.4, height=2.2)
     if len(lags):
         limit = 2.58 / np.sqrt(max(rows, 1))
         axes.axhspan(-limit, limit, color=INK["muted"], alpha=0.2, linewidth=0)
         axes.vlines(lags, 0, values[lags], color=INK["after"], linewidth=2.2)
     axes.axhline(0, color=INK["muted"], linewidth=0.8)
-    axes.set_ylim(-1.05, 1.05)
+    axes.set_ylim(-1.05 if values[lags].min(initial=0.0) < -0.25 else -0.3, 1.05)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("lag [rows]")
     first = percent(float(values[1])) if len(lags) > 1 else "unknown"
     description = f"Autocorrelation of the errors over the lag; {first} at lag 1."
@@ -279,12 +298,13 @@ def search_figure(history: Sequence[float]) -> Drawn | None:
     if len(costs) < 2 or not (np.isfinite(costs) & (costs > 0)).all():
         return None
     with drawing():
-        figure, axes = new_axes(width=4.4, height=2.0)
+        figure, axes = new_axes(width=5.4, height=2.2)
         axes.plot(np.arange(len(costs)), costs, marker="o", ms=3, color=INK["after"])
         if costs.max() > _LOGARITHMIC * costs.min():
             axes.set_yscale("log")
         axes.yaxis.set_major_formatter(FuncFormatter(lambda cost, _: quantity(cost)))
         axes.yaxis.set_minor_formatter(NullFormatter())
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_xlabel("iteration")
         axes.set_ylabel("cost")
         description = f"The cost went from {costs[0]:.4g} to {costs[-1]:.4g}."

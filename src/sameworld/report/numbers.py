@@ -5,11 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-__all__ = ["percent", "quantity", "together"]
+from sameworld.report.names import unit_name
+
+__all__ = ["measure", "percent", "quantity", "scale", "signed_percent", "together"]
 
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _MISSING = "–"
 _MAX_DIGITS = 6
+#: Unit to the one a thousand times smaller.
+_SMALLER = {"m": "mm", "s": "ms", "kg": "g", "kg·m²": "g·m²"}
+#: Below this size the smaller unit reads better.
+_SMALL = 0.1
 
 
 def together(values: Sequence[float], spread: float) -> tuple[str, ...]:
@@ -67,6 +73,33 @@ def quantity(value: float, unit: str = "", digits: int = 3) -> str:
         special = together([value], 10.0 ** (top - digits + 2))[0]
     text = "0" if special is None else special
     return f"{text}\u00a0{unit}" if unit and text != _MISSING else text
+
+
+def scale(values: Sequence[float], unit: str) -> tuple[float, str]:
+    """Factor and unit in which numbers read best: 0.0067 m are 6.7 mm.
+
+    Args:
+        values: Numbers in one unit; infinities and NaN do not count.
+        unit: Their SI unit.
+
+    Returns:
+        Factor to multiply by, and the unit as people write it.
+    """
+    name = unit_name(unit)
+    largest = max((abs(v) for v in values if math.isfinite(v)), default=0.0)
+    return (1e3, _SMALLER[name]) if name in _SMALLER and 0 < largest < _SMALL else (1.0, name)
+
+
+def measure(value: float, unit: str, digits: int = 3) -> str:
+    """One number in the unit in which it reads best."""
+    factor, name = scale([value], unit)
+    return quantity(factor * value, name, digits)
+
+
+def signed_percent(share: float) -> str:
+    """A change as per cent with its sign."""
+    text = percent(share)
+    return f"+{text}" if share > 0 and text[:1] not in ("0", _MISSING) else text
 
 
 def percent(share: float) -> str:

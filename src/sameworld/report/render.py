@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 from sameworld.report import figures, tables, words
 from sameworld.report.data import ReportData
+from sameworld.report.names import parameter_name, spoken
 from sameworld.report.numbers import percent, quantity, together
+from sameworld.report.scores import scores
 
 __all__ = ["report_html"]
 
@@ -49,25 +51,29 @@ def report_html(data: ReportData) -> str:
         keep_trailing_newline=True,
     )
     environment.filters["svg"] = Markup
+    environment.globals["columns"] = _columns
     searches, searches_left = tables.search_rows(data.result)
     return environment.get_template("report.html").render(
         data=data,
         result=data.result,
+        headline=words.headline(data),
         learned=words.learned(data),
+        moves=words.moves(data.result),
         trust=words.trust(data),
-        headline=words.headline(data.result.holdout),
-        judgement=words.judgement(data.result.holdout),
-        gain_interval=_gain_interval(data),
+        chance=words.chance(data),
+        gate=words.gate(data),
+        judgement=words.judgement(data),
+        advice=words.advice(data.result),
         channel_rows=tables.channel_rows(data),
-        scored=_scored(data),
-        verdict_rows=tables.verdict_rows(data.result),
+        scored=scores(data),
+        targets=tables.verdict_targets(data.result),
         combinations=_combinations(data),
         residual_rows=tables.residual_rows(data.result),
         correlation=tables.correlation_cells(data.result),
-        names=[words.parameter_name(n) for n in data.result.posterior.names],
+        names=[parameter_name(n) for n in data.result.posterior.names],
         searches=searches,
         searches_left=searches_left,
-        delays=_delays(data),
+        delays=tables.delay_rows(data.result),
         overlays=figures.overlays(data),
         horizon=figures.horizon_figures(data),
         coverage=figures.coverage_figures(data),
@@ -80,18 +86,11 @@ def report_html(data: ReportData) -> str:
     )
 
 
-def _gain_interval(data: ReportData) -> str:
-    score = data.result.holdout
-    if score is None:
-        return ""
-    low, high = sorted((score.gain_low, score.gain_high))
-    return f"{percent(low)} to {percent(high)}"
-
-
-def _scored(data: ReportData) -> int:
-    """Number of recordings behind the errors of the channels."""
-    score = data.result.holdout
-    return len(data.held_out) or (0 if score is None else len(score.episodes))
+def _columns(panels: int) -> str:
+    """Class of a grid that leaves no lonely last panel."""
+    return (
+        "threes" if panels == 3 or (panels > 4 and panels % 4 == 1) or panels % 3 == 0 else "fours"
+    )
 
 
 def _band(data: ReportData) -> str:
@@ -99,15 +98,8 @@ def _band(data: ReportData) -> str:
 
 
 def _combinations(data: ReportData) -> list[tuple[str, str]]:
-    return [(c.text, quantity(c.std, digits=2)) for c in data.result.combinations]
-
-
-def _delays(data: ReportData) -> list[tuple[str, str, str, bool, str]]:
-    rows: list[tuple[str, str, str, bool, str]] = []
-    for audit in data.result.delays:
-        delay, std = together([1e3 * audit.delay, 1e3 * audit.std], 1e3 * audit.std)
-        rows.append((audit.channel, delay, std, audit.suspicious, audit.text))
-    return rows
+    names = data.result.posterior.names
+    return [(spoken(c.text, names), quantity(c.std, digits=2)) for c in data.result.combinations]
 
 
 def _budget(data: ReportData) -> list[tuple[str, str]]:
@@ -127,13 +119,10 @@ def _budget(data: ReportData) -> list[tuple[str, str]]:
 
 
 def _film(label: str, images: NDArray[np.uint8], time: NDArray[np.float64]) -> list[_Image]:
+    texts = [f"{text}\u00a0s" for text in together([float(t) for t in time], 0.1)]
     return [
-        _Image(
-            source=_png(image),
-            alt=f"{label}, {quantity(float(t), 's')} after the start",
-            caption=quantity(float(t), "s"),
-        )
-        for image, t in zip(images, time, strict=True)
+        _Image(source=_png(image), alt=f"{label}, {text} after the start", caption=text)
+        for image, text in zip(images, texts, strict=True)
     ]
 
 

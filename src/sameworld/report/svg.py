@@ -46,6 +46,8 @@ _STYLE = {
     "ytick.color": INK["muted"],
     "xtick.major.size": 0,
     "ytick.major.size": 0,
+    "xtick.major.pad": 6,
+    "ytick.major.pad": 5,
     "text.color": INK["ink"],
     "figure.facecolor": "none",
     "axes.facecolor": "none",

@@ -6,12 +6,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
-from sameworld.report.curves import median_error
+from sameworld.core.address import Address
 from sameworld.report.data import ReportData
-from sameworld.report.numbers import percent, quantity, together
-from sameworld.report.words import VERDICTS, half_width, meaning, parameter_name
+from sameworld.report.groups import Group, grouped, moved
+from sameworld.report.names import field_name, parameter_name, target_name
+from sameworld.report.numbers import quantity, scale, signed_percent, together
+from sameworld.report.scores import ChannelScore, scores
+from sameworld.report.words import VERDICTS, errors_text, meaning
 from sameworld.stages.identify.result import IdentifyResult, ParameterVerdict
 
 __all__ = [
@@ -19,12 +20,15 @@ __all__ = [
     "Cell",
     "ChannelRow",
     "ResidualRow",
+    "TargetRows",
     "VerdictRow",
     "channel_rows",
     "correlation_cells",
+    "delay_rows",
     "residual_rows",
     "search_rows",
     "verdict_rows",
+    "verdict_targets",
 ]
 
 _STARTS = 12
@@ -45,11 +49,13 @@ class VerdictRow:
     """One row of the verdict table, as texts."""
 
     name: str
+    field: str
     address: str
     unit: str
     before: str
     value: str
     interval: str
+    moved: bool
     verdict: str
     symbol: str
     tone: str
@@ -60,14 +66,25 @@ class VerdictRow:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TargetRows:
+    """Rows of the verdict table that belong to one thing."""
+
+    target: str
+    address: str
+    rows: tuple[VerdictRow, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class ChannelRow:
-    """Median held-out error of one channel before and after, as texts."""
+    """Typical error of one channel on unseen recordings before and after, as texts."""
 
     name: str
     before: str
     after: str
+    unit: str
     change: str
-    better: bool
+    interval: str
+    tone: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,26 +110,52 @@ class Cell:
 
 
 def verdict_rows(result: IdentifyResult) -> tuple[VerdictRow, ...]:
-    """Rows of the verdict table."""
-    return tuple(_verdict_row(v) for v in result.verdicts)
+    """Rows of the verdict table; components of a vector share unit and decimals."""
+    names = [v.name for v in result.verdicts]
+    return tuple(row for group in grouped(result.verdicts) for row in _verdict_rows(group, names))
 
 
-def _verdict_row(row: ParameterVerdict) -> VerdictRow:
+def verdict_targets(result: IdentifyResult) -> tuple[TargetRows, ...]:
+    """The rows of ``verdict_rows`` under the thing they belong to."""
+    found: dict[str, list[VerdictRow]] = {}
+    for row in verdict_rows(result):
+        address = Address.parse(row.address)
+        found.setdefault(f"{address.kind}:{address.target}", []).append(row)
+    return tuple(
+        TargetRows(target=target_name(key.partition(":")[2]), address=key, rows=tuple(rows))
+        for key, rows in found.items()
+    )
+
+
+def _verdict_rows(group: Group, names: list[str]) -> list[VerdictRow]:
+    factor, unit = group.scaled
+    numbers = [factor * v for r in group.rows for v in (r.before, r.value, r.low, r.high)]
+    texts = iter(together(numbers, factor * group.spread))
+    return [
+        _verdict_row(row, unit, (next(texts), next(texts), next(texts), next(texts)), names)
+        for row in group.rows
+    ]
+
+
+def _verdict_row(
+    row: ParameterVerdict, unit: str, texts: tuple[str, str, str, str], names: list[str]
+) -> VerdictRow:
     symbol, tone, _ = VERDICTS[row.verdict]
-    numbers = [row.before, row.value, row.low, row.high]
-    before, value, low, high = together(numbers, half_width(row))
+    before, value, low, high = texts
     return VerdictRow(
         name=parameter_name(row.name),
+        field=field_name(Address.parse(row.name).field),
         address=row.name,
-        unit=row.unit,
+        unit=unit,
         before=before,
         value=value,
         interval=_interval(row, low, high),
+        moved=moved(row),
         verdict=row.verdict,
         symbol=symbol,
         tone=tone,
         misfit="–" if not math.isfinite(row.misfit) else f"{quantity(row.misfit, digits=2)} ×",
-        meaning=meaning(row),
+        meaning=meaning(row, names),
         partners=tuple(
             f"{parameter_name(name)} ({_signed(value)})" for name, value in row.partners.items()
         ),
@@ -142,29 +185,24 @@ def _bar(row: ParameterVerdict) -> Bar | None:
 
 
 def channel_rows(data: ReportData) -> tuple[ChannelRow, ...]:
-    """Median held-out error per channel, from predictions if there are any, else from the score."""
-    rows: list[ChannelRow] = []
-    score = data.result.holdout
-    for spec in data.channels:
-        before, after = median_error(spec, data.held_out)
-        if not data.held_out and score is not None and spec.name in score.before:
-            before = float(np.median(score.before[spec.name]))
-            after = float(np.median(score.after[spec.name]))
-        if math.isnan(before) or math.isnan(after):
-            continue
-        unit = "rad" if spec.manifold == "quaternion" else spec.unit
-        change = (after - before) / before if before > 0 else float("nan")
-        texts = together([before, after], min(before, after))
-        rows.append(
-            ChannelRow(
-                name=spec.name,
-                before=f"{texts[0]}\u00a0{unit}".strip(),
-                after=f"{texts[1]}\u00a0{unit}".strip(),
-                change=percent(change) if change <= 0 else f"+{percent(change)}",
-                better=after <= before,
-            )
-        )
-    return tuple(rows)
+    """Typical error per channel on recordings that were not fitted."""
+    return tuple(_channel_row(score) for score in scores(data).channels)
+
+
+def _channel_row(score: ChannelScore) -> ChannelRow:
+    before, after, unit = errors_text(score)
+    change = score.change
+    return ChannelRow(
+        name=score.name,
+        before=before,
+        after=after,
+        unit=unit,
+        change="–" if change is None else signed_percent(change.estimate),
+        interval="unknown"
+        if change is None
+        else f"{signed_percent(change.low)} to {signed_percent(change.high)}",
+        tone={-1: "good", 0: "fair", 1: "poor"}[score.direction],
+    )
 
 
 def residual_rows(result: IdentifyResult) -> tuple[ResidualRow, ...]:
@@ -172,11 +210,12 @@ def residual_rows(result: IdentifyResult) -> tuple[ResidualRow, ...]:
     rows: list[ResidualRow] = []
     for r in result.residuals:
         numbers = (r.noise, r.weight_std, r.rms_before, r.rms_after)
-        noise, weight, before, after = together(numbers, r.noise)
+        factor, unit = scale(numbers, r.unit)
+        noise, weight, before, after = together([factor * n for n in numbers], factor * r.noise)
         rows.append(
             ResidualRow(
                 channel=r.channel,
-                unit=r.unit,
+                unit=unit,
                 noise=noise,
                 weight=weight,
                 before=before,
@@ -186,6 +225,14 @@ def residual_rows(result: IdentifyResult) -> tuple[ResidualRow, ...]:
             )
         )
     return tuple(rows)
+
+
+def delay_rows(result: IdentifyResult) -> tuple[tuple[str, str, str, bool, str], ...]:
+    """Channel, delay and its standard deviation [ms], whether it is suspicious, what to do."""
+    numbers = [1e3 * v for d in result.delays for v in (d.delay, d.std)]
+    spreads = [1e3 * d.std for d in result.delays if math.isfinite(d.std) and d.std > 0]
+    texts = iter(together(numbers, min(spreads, default=math.nan)))
+    return tuple((d.channel, next(texts), next(texts), d.suspicious, d.text) for d in result.delays)
 
 
 def correlation_cells(result: IdentifyResult) -> tuple[tuple[Cell, ...], ...]:
@@ -215,7 +262,7 @@ def search_rows(result: IdentifyResult) -> tuple[tuple[tuple[str, ...], ...], in
                 quantity(search.screened, digits=4),
                 cost,
                 _values(search.values),
-                search.message,
+                search.message.replace("`", ""),
             )
         )
     return tuple(rows), max(len(order) - _STARTS, 0)
