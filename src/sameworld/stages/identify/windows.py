@@ -36,7 +36,8 @@ def trusted_length(world: World, episodes: Sequence[Episode], config: IdentifyCo
 
     The start's covariance is carried along the simulated trajectory by its sensitivities; the
     length is where the predicted spread of a quarter of the probed episodes has exceeded a
-    channel's tolerance. A damped arm never gets there (``inf``); a tumbling cube does after an impact or two.
+    channel's tolerance. A damped arm never gets there (``inf``); a tumbling cube does after an
+    impact or two.
     """
     rng = np.random.default_rng(config.seed)
     chosen: list[int] = rng.permutation(len(episodes))[:_PROBED].tolist()
