@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,10 +15,10 @@ from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
+    ProgressColumn,
     SpinnerColumn,
-    TaskID,
+    Task,
     TextColumn,
-    TimeRemainingColumn,
 )
 from rich.progress import Progress as Bars
 from rich.table import Table
@@ -90,32 +91,61 @@ def say_json(record: Any) -> None:
 
 @contextmanager
 def progress_bar() -> Iterator[Report]:
-    """Bars on stderr with the time left, one per stage; plain lines where there is no terminal."""
+    """A bar on stderr for the stage at work, with time spent and left; else plain lines."""
     if not sys.stderr.isatty():
         yield _Lines()
         return
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
-        BarColumn(),
+        BarColumn(bar_width=24),
         MofNCompleteColumn(),
-        TimeRemainingColumn(),
+        _Left(),
+        _Spent(),
         TextColumn("{task.fields[message]}", style="dim"),
     )
     with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
-        tasks: dict[str, TaskID] = {}
+        yield _Bar(bars)
 
-        def show(progress: Progress) -> None:
-            if progress.stage not in tasks:
-                tasks[progress.stage] = bars.add_task(progress.stage, message="")
-            bars.update(
-                tasks[progress.stage],
-                completed=progress.done,
-                total=progress.total,
-                message=progress.message,
-            )
 
-        yield show
+class _Bar:
+    """One row that turns to each stage as it begins."""
+
+    def __init__(self, bars: Bars) -> None:
+        self._bars, self._stage = bars, ""
+        self._task = bars.add_task("", total=None, message="")
+
+    def __call__(self, progress: Progress) -> None:
+        if progress.stage != self._stage:
+            self._stage = progress.stage
+            self._bars.reset(self._task, total=progress.total, description=progress.stage)
+        self._bars.update(
+            self._task, completed=progress.done, total=progress.total, message=progress.message
+        )
+
+
+class _Left(ProgressColumn):
+    """Time the stage needs at most, from the speed so far; nothing until there is one."""
+
+    def render(self, task: Task) -> Text:
+        left = task.time_remaining
+        return Text("" if left is None else f"≤ {_clock(left)} left", style="cyan")
+
+
+class _Spent(ProgressColumn):
+    """Time since the first stage began."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._began = time.monotonic()
+
+    def render(self, task: Task) -> Text:
+        return Text(f"{_clock(time.monotonic() - self._began)} spent", style="dim")
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}:{rest:02d}"
 
 
 class _Lines:

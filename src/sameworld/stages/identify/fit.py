@@ -14,7 +14,7 @@ from sameworld.core.checkpoint import Checkpoint
 from sameworld.core.episode import Episode
 from sameworld.core.errors import FitError
 from sameworld.core.noise import noise_levels
-from sameworld.core.progress import Progress, Report
+from sameworld.core.progress import Report
 from sameworld.core.residuals import Comparison
 from sameworld.core.starts import session_values
 from sameworld.core.values import Values
@@ -25,7 +25,7 @@ from sameworld.stages.identify.eliminate import Linear
 from sameworld.stages.identify.problem import Problem, held_for
 from sameworld.stages.identify.result import SearchStart
 from sameworld.stages.identify.scales import Scales, estimate_scales
-from sameworld.stages.identify.search import Memory, Search
+from sameworld.stages.identify.search import Memory, Search, ticking
 from sameworld.stages.identify.solve import Optimum, optimise
 from sameworld.stages.identify.steps import LADDER, choose_steps
 from sameworld.stages.identify.windows import cut, trusted_length
@@ -121,14 +121,16 @@ def fit_parameters(
     before = [b.parts for b in problem.simulate(centre, starts)]
     problem = rescaled(problem, point, starts, config, robust=False)
     problem = stepped(problem, point, starts, config)
-    search = Search(problem=problem, starts=starts, config=config, memory=memory, report=report)
-    searches = search.run(label) if given is None else [search.polish(point, np.nan, "search0")]
+    search = Search(
+        problem=problem, starts=starts, config=config, memory=memory, report=report, label=label
+    )
+    searches = search.run() if given is None else [search.polish(point, np.nan, "search0")]
     best = min(searches, key=lambda found: found.optimum.cost).optimum
     spent = sum(found.optimum.simulations for found in searches)
     for turn in range(config.rounds - 1):
-        report(Progress(stage=label, done=turn, total=config.rounds - 1, message="reweighting"))
+        tick = ticking(report, f"{label}, reweighted", config, turn, config.rounds - 1)
         problem = rescaled(problem, best.u, best.starts, config, robust=True)
-        work = partial(optimise, problem, best.u, best.starts, config)
+        work = partial(optimise, problem, best.u, best.starts, config, tick)
         best = memory.optimum(f"round{turn}", work)
         spent += best.simulations
     problem = weighed(problem, best.u, best.starts, config)

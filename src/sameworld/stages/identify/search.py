@@ -19,7 +19,7 @@ from sameworld.stages.identify.problem import Problem
 from sameworld.stages.identify.result import SearchStart
 from sameworld.stages.identify.solve import Optimum, optimise, proposals, search_by_cma
 
-__all__ = ["Memory", "Polished", "Search"]
+__all__ = ["Memory", "Polished", "Search", "ticking"]
 
 _SHARE = 0.25
 _SHORTEST = 20
@@ -44,6 +44,7 @@ class Search:
         config: Options.
         memory: Keeps finished optimisations.
         report: Receives progress.
+        label: Stage that progress belongs to.
     """
 
     problem: Problem
@@ -51,11 +52,11 @@ class Search:
     config: IdentifyConfig
     memory: Memory
     report: Report
+    label: str
 
-    def run(self, label: str) -> list[Polished]:
+    def run(self) -> list[Polished]:
         """Polish the given values; unless they explain the data to the noise, others too."""
         points = proposals(self.problem, self.config)
-        self.report(Progress(stage=label, done=0, total=1 + self.config.polished, message="given"))
         found = [self._grown(points[0])]
         if len(points) == 1 or self._explained(found[0].optimum):
             return found
@@ -65,26 +66,28 @@ class Search:
             points, costs = np.concatenate([points, best[None]]), [*costs, -np.inf]
         order = [int(k) for k in np.argsort(costs) if k != 0][: self.config.polished]
         for turn, k in enumerate(order):
-            self.report(
-                Progress(stage=label, done=1 + turn, total=1 + len(order), message="polishing")
-            )
-            found.append(self.polish(points[k], costs[k], f"search{1 + turn}"))
+            tick = ticking(self.report, self.label, self.config, 1 + turn, 1 + len(order))
+            found.append(self.polish(points[k], costs[k], f"search{1 + turn}", tick))
         return found
 
-    def polish(self, point: Array, screened: float, name: str) -> Polished:
+    def polish(
+        self, point: Array, screened: float, name: str, tick: Callable[[int], None] | None = None
+    ) -> Polished:
         """Optimise from a point [P]."""
-        work = partial(optimise, self.problem, point, self.starts, self.config)
+        heard = ticking(self.report, self.label, self.config) if tick is None else tick
+        work = partial(optimise, self.problem, point, self.starts, self.config, heard)
         return self._row(point, screened, self.memory.optimum(name, work))
 
     def _grown(self, point: Array) -> Polished:
         """Fit the first quarter of every window, then all of it: wrong minima are long ones."""
+        tick = ticking(self.report, self.label, self.config, 0, 1 + self.config.polished)
         short = _shortened(self.problem)
         begin = point
         if short is not None:
             loose = replace(self.config, tolerance=1e-3, evaluations=8)
             work = partial(optimise, short, point, self.starts, loose)
             begin = self.memory.optimum("grow", work).u
-        work = partial(optimise, self.problem, begin, self.starts, self.config)
+        work = partial(optimise, self.problem, begin, self.starts, self.config, tick)
         return self._row(point, np.nan, self.memory.optimum("search0", work))
 
     def _cost(self, k: int, point: Array, total: int) -> float:
@@ -105,6 +108,20 @@ class Search:
         named = {n: float(v) for n, v in zip(self.problem.names, values, strict=True)}
         row = SearchStart(values=named, screened=screened, cost=found.cost, message=found.message)
         return Polished(optimum=found, row=row)
+
+
+def ticking(
+    report: Report, stage: str, config: IdentifyConfig, turn: int = 0, turns: int = 1
+) -> Callable[[int], None]:
+    """What ``optimise`` calls to report how far optimisation ``turn`` of ``turns`` is, at worst."""
+    each = config.evaluations
+
+    def tick(done: int) -> None:
+        finished = turn * each + min(done, each)
+        message = f"start {turn + 1} of {turns}" if turns > 1 else ""
+        report(Progress(stage=stage, done=finished, total=turns * each, message=message))
+
+    return tick
 
 
 def _shortened(problem: Problem) -> Problem | None:

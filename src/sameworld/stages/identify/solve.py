@@ -43,22 +43,35 @@ class Optimum:
     message: str
 
 
-def optimise(problem: Problem, u: Array, starts: Array, config: IdentifyConfig) -> Optimum:
+def optimise(
+    problem: Problem,
+    u: Array,
+    starts: Array,
+    config: IdentifyConfig,
+    tick: Callable[[int], None] | None = None,
+) -> Optimum:
     """Minimise over parameters and starts from one point.
 
     Trust-region reflective (``scipy.optimize.least_squares``) over the parameters' coordinates with
-    the starts eliminated. Source: M. A. Branch, T. F. Coleman, Y. Li, SIAM J. Sci. Comput. 21
+    the starts eliminated; ``tick`` hears the number of Jacobians so far, at most
+    ``config.evaluations``. Source: M. A. Branch, T. F. Coleman, Y. Li, SIAM J. Sci. Comput. 21
     (1999).
     """
     low, high = problem.transform.bounds
     inside = np.clip(u, low + 1e-9, high - 1e-9)
     eliminated = Eliminated(problem, inside, starts)
+
+    def jacobian(at: Array) -> Array:
+        if tick is not None:
+            tick(len(eliminated.history))
+        return eliminated.jacobian(at)
+
     solution = cast(
         Any,
         least_squares(
             eliminated.residual,
             inside,
-            jac=cast(Any, eliminated.jacobian),
+            jac=cast(Any, jacobian),
             bounds=(low, high),
             method="trf",
             x_scale=1.0,
