@@ -118,7 +118,13 @@ class _Bar:
     def __call__(self, progress: Progress) -> None:
         if progress.stage != self._stage:
             self._stage = progress.stage
-            self._bars.reset(self._task, total=progress.total, description=progress.stage)
+            self._bars.reset(
+                self._task,
+                total=progress.total,
+                completed=progress.done,
+                description=progress.stage,
+                message=progress.message,
+            )
         self._bars.update(
             self._task, completed=progress.done, total=progress.total, message=progress.message
         )
