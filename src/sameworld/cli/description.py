@@ -18,7 +18,7 @@ from sameworld.core.errors import SameworldError, StoreError, closest, listed
 from sameworld.core.parameters import Parameter
 from sameworld.core.scene import Scene
 from sameworld.core.units import suspicion
-from sameworld.report.numbers import percent, quantity, together
+from sameworld.report.numbers import percent, quantity, scale, together
 from sameworld.store import load_belief, read_json
 
 __all__ = ["Description", "describe", "describe_belief", "describe_episodes", "describe_scene"]
@@ -167,10 +167,11 @@ def _parameters(belief: Belief) -> Grid:
 
 
 def _parameter_row(p: Parameter) -> tuple[str, ...]:
-    value, std = together([p.value, p.std], p.std)
-    low, high = quantity(p.low), quantity(p.high)
+    factor, unit = scale([p.value, p.std], p.unit)
+    value, std = together([factor * p.value, factor * p.std], factor * p.std)
+    low, high = quantity(factor * p.low), quantity(factor * p.high)
     spread = "unknown" if math.isinf(p.std) else std
-    return (p.name, value, spread, p.unit or "1", low, high, p.source, p.scope)
+    return (p.name, value, spread, unit or "1", low, high, p.source, p.scope)
 
 
 def describe_episodes(episodes: Sequence[Episode]) -> Description:
@@ -268,7 +269,9 @@ def _describe_run(folder: Path) -> Description:
 
 
 def _text(value: object) -> str:
-    return quantity(value, digits=4) if isinstance(value, float) else str(value)
+    if isinstance(value, float) and not value.is_integer():
+        return quantity(value, digits=4)
+    return f"{value:.0f}" if isinstance(value, float) else str(value)
 
 
 def _mapping(path: Path) -> dict[str, Any]:

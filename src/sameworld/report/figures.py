@@ -38,6 +38,8 @@ _POINTS = 60
 _LAGS = 20
 #: Ratio of costs from which a logarithmic axis shows them better.
 _LOGARITHMIC = 30
+#: Costs below which a curve says nothing.
+_FEWEST = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,7 +208,7 @@ def _horizon(spec: ChannelSpec, data: ReportData, slug: str) -> Drawn:
     before, after = error_by_horizon(spec, data.held_out)
     top = float(max(before.high.max(initial=0.0), after.high.max(initial=0.0)))
     factor, unit = scale([top], "rad" if spec.manifold == "quaternion" else spec.unit)
-    figure, axes = new_axes(width=5.4, height=3.1)
+    figure, axes = new_axes(width=5.0, height=2.9)
     _with_quartiles(axes, before, factor, _BEFORE, "before", 0.12)
     _with_quartiles(axes, after, factor, _AFTER, "after", 0.18)
     if len(after.middle) and spec.tolerance <= 1.3 * top:
@@ -248,7 +250,7 @@ def coverage_figures(data: ReportData) -> tuple[Drawn, ...]:
 def _coverage(spec: ChannelSpec, data: ReportData, slug: str) -> Drawn:
     curve = coverage_by_horizon(spec, data.held_out)
     level = data.held_out[0].after.level
-    figure, axes = new_axes(width=5.4, height=2.4)
+    figure, axes = new_axes(width=5.0, height=2.3)
     axes.axhline(level, color=INK["ink"], linewidth=1, linestyle=":")
     axes.plot(curve.horizon, curve.middle, marker="o", ms=3, color=INK["after"], linewidth=1.4)
     floor = 0.5 if level > 0.6 and curve.middle.min(initial=1.0) > 0.55 else 0.0
@@ -275,7 +277,7 @@ def autocorrelation_figures(data: ReportData) -> tuple[Drawn, ...]:
 def _autocorrelation(spec: ChannelSpec, data: ReportData, slug: str) -> Drawn:
     values, rows = pooled_autocorrelation(spec, data.held_out, _LAGS)
     lags = np.arange(len(values))[np.isfinite(values)]
-    figure, axes = new_axes(width=5.4, height=2.2)
+    figure, axes = new_axes(width=5.0, height=2.1)
     if len(lags):
         limit = 2.58 / np.sqrt(max(rows, 1))
         axes.axhspan(-limit, limit, color=INK["muted"], alpha=0.2, linewidth=0)
@@ -295,10 +297,10 @@ def _autocorrelation(spec: ChannelSpec, data: ReportData, slug: str) -> Drawn:
 def search_figure(history: Sequence[float]) -> Drawn | None:
     """Cost over the iterations of the best search, on a logarithmic scale if they fall far."""
     costs: Array = np.asarray(history, dtype=np.float64)
-    if len(costs) < 2 or not (np.isfinite(costs) & (costs > 0)).all():
+    if len(costs) < _FEWEST or not (np.isfinite(costs) & (costs > 0)).all():
         return None
     with drawing():
-        figure, axes = new_axes(width=5.4, height=2.2)
+        figure, axes = new_axes(width=5.0, height=2.1)
         axes.plot(np.arange(len(costs)), costs, marker="o", ms=3, color=INK["after"])
         if costs.max() > _LOGARITHMIC * costs.min():
             axes.set_yscale("log")

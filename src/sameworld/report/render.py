@@ -105,7 +105,7 @@ def _combinations(data: ReportData) -> list[tuple[str, str]]:
 def _budget(data: ReportData) -> list[tuple[str, str]]:
     """What the fit was made of and what it cost."""
     result = data.result
-    return [
+    facts = [
         ("scene", f"{data.scene.name} ({data.scene.id})"),
         ("recordings fitted", str(len(result.episodes))),
         ("shooting windows", str(result.windows)),
@@ -116,6 +116,7 @@ def _budget(data: ReportData) -> list[tuple[str, str]]:
         ("misfit factor", quantity(result.misfit_factor, digits=2)),
         ("seed", str(result.seed)),
     ]
+    return [(name, value) for name, value in facts if name not in data.provenance]
 
 
 def _film(label: str, images: NDArray[np.uint8], time: NDArray[np.float64]) -> list[_Image]:

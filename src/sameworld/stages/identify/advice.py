@@ -69,7 +69,8 @@ def _line(row: ParameterVerdict, spread: float, episodes: int, determined: float
         return f"To settle {row.name}: give a measured value of one of {others}, or {motion}."
     if row.verdict == "not excited":
         more = (spread / determined) ** 2 * episodes if np.isfinite(spread) else np.inf
-        hope = f", or about {more:.0f} such episodes in all" if more < 50 * episodes else ""
+        enough = float(f"{more:.2g}") if more < 50 * episodes else 0.0
+        hope = f", or record about {enough:.0f} episodes like these in all" if enough else ""
         return f"To settle {row.name}: {motion}{hope}."
     return ""
 
