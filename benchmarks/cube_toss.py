@@ -5,8 +5,12 @@ Run: ``python -m benchmarks.cube_toss --data DIR [--out FILE.json] [--prediction
 Data: ContactNets cube tosses (S. Pfrommer, M. Halm, M. Posa, CoRL 2020, arXiv 2009.11193).
 Split, warm-up and metric are the constants below. A toss is predicted open loop from a start that
 is estimated from its first five rows of positions and rotations; those rows are not scored. Errors
-at k rows are read k rows after the last warm-up row. The nominal simulator predicts the same
-tosses from the same rows.
+at k rows are read k rows after the last warm-up row; ``position_row20`` is read at recorded row
+20, which is 20 rows after the simulation starts. The nominal simulator predicts the same tosses
+from the same rows.
+
+Fitted: friction, torsional friction, solref, floor height, every start, and where the mass sits
+(centre of mass, inertia). ``contact_*`` numbers come from a second fit without the last two.
 """
 
 from __future__ import annotations
@@ -27,6 +31,7 @@ from benchmarks.cube_recipe import (
     predictions,
     turn_errors,
 )
+from sameworld.core.episode import Episode
 from sameworld.core.manifolds import compose, continuous
 from sameworld.core.prediction import Prediction
 from sameworld.loops.metrics import coverage
@@ -53,10 +58,10 @@ def paired(gain: np.ndarray) -> tuple[float, float, float]:
     return found.estimate, found.low, found.high
 
 
-def scores(
-    before: Sequence[Prediction], after: Sequence[Prediction], result: IdentifyResult
+def errors_at_horizons(
+    before: Sequence[Prediction], after: Sequence[Prediction]
 ) -> dict[str, float]:
-    """Every number of the benchmark."""
+    """Position and rotation errors, nominal and fitted, and their paired differences."""
     old, new = [position_errors(p) for p in before], [position_errors(p) for p in after]
     turned, turns = [turn_errors(p) for p in before], [turn_errors(p) for p in after]
     numbers: dict[str, float] = {}
@@ -65,16 +70,29 @@ def scores(
         numbers[f"position{rows}_nominal_pct"] = float(np.median(at(old, rows)))
         numbers[f"rotation{rows}_median_deg"] = float(np.median(at(turns, rows)))
         numbers[f"rotation{rows}_nominal_deg"] = float(np.median(at(turned, rows)))
+    early = 20 - WARMUP + 1  # recorded row 20 is this many rows after the last warm-up row
+    numbers["position_row20_median_pct"] = float(np.median(at(new, early)))
+    numbers["position_row20_nominal_pct"] = float(np.median(at(old, early)))
     whole = [np.array([e.mean() for e in errors]) for errors in (old, new, turned, turns)]
-    names = ("position_nominal_mean_pct", "position_mean_pct")
-    numbers |= {name: float(w.mean()) for name, w in zip(names, whole[:2], strict=True)}
-    names = ("rotation_nominal_mean_deg", "rotation_mean_deg")
-    numbers |= {name: float(w.mean()) for name, w in zip(names, whole[2:], strict=True)}
-    for name, gain in (("position", whole[0] - whole[1]), ("rotation", whole[2] - whole[3])):
-        unit = "pct" if name == "position" else "deg"
+    numbers["position_nominal_mean_pct"] = float(whole[0].mean())
+    numbers["position_mean_pct"] = float(whole[1].mean())
+    numbers["rotation_nominal_mean_deg"] = float(whole[2].mean())
+    numbers["rotation_mean_deg"] = float(whole[3].mean())
+    for name, unit, gain in (
+        ("position", "pct", whole[0] - whole[1]),
+        ("rotation", "deg", whole[2] - whole[3]),
+    ):
         mean, low, high = paired(gain)
-        numbers |= {f"{name}_gain_{unit}": mean}
-        numbers |= {f"{name}_gain_low_{unit}": low, f"{name}_gain_high_{unit}": high}
+        numbers[f"{name}_gain_{unit}"] = mean
+        numbers[f"{name}_gain_low_{unit}"], numbers[f"{name}_gain_high_{unit}"] = low, high
+    return numbers
+
+
+def scores(
+    before: Sequence[Prediction], after: Sequence[Prediction], result: IdentifyResult
+) -> dict[str, float]:
+    """Every number of one fit."""
+    numbers = errors_at_horizons(before, after)
     friction = result.verdict("pair:cube_box+floor.friction.slide")
     numbers |= {
         "friction": friction.value,
@@ -90,12 +108,17 @@ def scores(
     return numbers
 
 
-def raw(after: Sequence[Prediction]) -> dict[str, NDArray[np.float64]]:
-    """Predictions and 90 % bounds in the data's columns, per toss."""
+def raw(episodes: Sequence[Episode], after: Sequence[Prediction]) -> dict[str, NDArray[np.float64]]:
+    """Predictions and 90 % bounds in the data's columns, per toss.
+
+    A quaternion and its negative are the same rotation; predictions take the sign that continues
+    the last warm-up row.
+    """
     arrays: dict[str, NDArray[np.float64]] = {}
-    for index, prediction in zip(TEST, after, strict=True):
+    for index, episode, prediction in zip(TEST, episodes, after, strict=True):
         position, turn = prediction.channels["cube.pos"], prediction.channels["cube.quat"]
-        quaternion = continuous(turn.values)
+        last = episode["cube.quat"].values[WARMUP - 1]
+        quaternion = continuous(np.vstack([last, turn.values]))[1:]
         half = quaternion_half_width(quaternion, 0.5 * (turn.high - turn.low))
         arrays[f"e{index}"] = np.hstack([position.values, quaternion])
         arrays[f"lo{index}"] = np.hstack([position.low, quaternion - half])
@@ -123,7 +146,11 @@ def main(argv: Sequence[str] | None = None) -> dict[str, float]:
     began = time.process_time()
     fitted, _, result = identify(world, train, config=cube_config())
     seconds = time.process_time() - began
-    numbers = scores(predictions(world, test), after := predictions(fitted, test), result)
+    before, after = predictions(world, test), predictions(fitted, test)
+    numbers = scores(before, after, result)
+    contact, _, found = identify(world, train, config=cube_config(inertial=False))
+    alone = scores(before, predictions(contact, test), found)
+    numbers |= {f"contact_{k}": v for k, v in alone.items() if "nominal" not in k and ":" not in k}
     numbers |= {"fit_cpu_seconds": seconds, "rollouts": float(result.rollouts)}
     numbers |= {"train": float(len(train)), "test": float(len(test)), "warmup": float(WARMUP)}
     show(
@@ -132,7 +159,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, float]:
         sorted(numbers.items()),
     )
     write_json(opts.out, numbers)
-    write_predictions(opts.predictions, COLUMNS, raw(after))
+    write_predictions(opts.predictions, COLUMNS, raw(test, after))
     return numbers
 
 
