@@ -50,6 +50,11 @@ def test_a_parameter_moved_where_its_interval_excludes_the_value_given():
     assert not moved(row("body:cube.mass", 1.0, 2.0, math.inf))
 
 
+def test_what_is_not_determined_is_not_called_moved_in_words():
+    loose = row("body:cube.mass", 1.0, 2.0, 0.9, verdict="not excited")
+    assert moved(loose) and not grouped([loose])[0].moved
+
+
 def test_things_come_before_numbers_of_the_contact_model_and_far_moves_before_near_ones():
     rows = (
         row("pair:a+b.solref.timeconst", 0.02, 0.008, 0.0001, "s"),

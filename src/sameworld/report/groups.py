@@ -56,8 +56,8 @@ class Group:
 
     @property
     def moved(self) -> bool:
-        """Whether some component moved."""
-        return any(moved(row) for row in self.rows)
+        """Whether some component is determined and moved."""
+        return any(moved(row) and row.verdict == "determined" for row in self.rows)
 
     @property
     def distance(self) -> float:
