@@ -106,9 +106,9 @@ def _episode(**channels):
     return Episode(id="e", channels=tuple(c for c in base.values() if c is not None))
 
 
-def test_actions_come_as_held_on_the_control_ticks():
+def test_actions_come_as_the_mean_of_what_is_held_over_each_tick():
     held = held_actions(SPEC, _episode(), 0.05, 4)
-    np.testing.assert_array_equal(held, [[1, 2], [1, 2], [3, 4], [3, 4]])
+    np.testing.assert_allclose(held, [[1, 2], [2, 3], [3, 4], [3, 4]])  # the change comes at 0.2
     bare = Spec(period=0.1, observations=(POSITION,))
     assert held_actions(bare, _episode(), 0.0, 3).shape == (3, 0)
 

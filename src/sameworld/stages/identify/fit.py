@@ -30,7 +30,7 @@ from sameworld.stages.identify.solve import Optimum, optimise
 from sameworld.stages.identify.steps import LADDER, choose_steps
 from sameworld.stages.identify.windows import cut, trusted_length
 
-__all__ = ["Fitted", "fit_parameters", "pose"]
+__all__ = ["Fitted", "fit_parameters", "pose", "rescaled", "stepped", "weighed"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
