@@ -25,13 +25,14 @@ from sameworld.zoo import cube_config
 GROUPS = np.random.default_rng(1).permutation(570)[:500].reshape(10, 50)
 
 
-def in_coordinates(result: IdentifyResult) -> tuple[np.ndarray, np.ndarray]:
-    """Estimates and reported deviations [P], relative for parameters fitted in logarithms."""
+def in_coordinates(result: IdentifyResult) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Estimates, reported and J'J deviations [P], relative for parameters fitted in logarithms."""
     values = np.array([v.value for v in result.verdicts])
-    stds = np.array([v.std for v in result.verdicts])
     logs = np.array([p.transform == "log" for p in result.posterior.parameters])
     safe = np.where(logs, values, 1.0)
-    return np.where(logs, np.log(safe), values), np.where(logs, stds / safe, stds)
+    stds = np.array([v.std for v in result.verdicts]) / safe
+    naive = np.array([v.naive_std for v in result.verdicts]) / safe
+    return np.where(logs, np.log(safe), values), stds, naive
 
 
 def scatter(results: Sequence[IdentifyResult]) -> dict[str, dict[str, float]]:
@@ -39,9 +40,7 @@ def scatter(results: Sequence[IdentifyResult]) -> dict[str, dict[str, float]]:
     pairs = [in_coordinates(r) for r in results]
     spread = np.std([p[0] for p in pairs], axis=0, ddof=1)
     reported = np.sqrt(np.mean([p[1] ** 2 for p in pairs], axis=0))
-    naive = np.sqrt(
-        np.mean([[(v.std / v.misfit) ** 2 for v in r.verdicts] for r in results], axis=0)
-    )
+    naive = np.sqrt(np.mean([p[2] ** 2 for p in pairs], axis=0))
     table: dict[str, dict[str, float]] = {}
     for i, verdict in enumerate(results[0].verdicts):
         determined = np.mean([r.verdicts[i].verdict == "determined" for r in results])
