@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -206,10 +207,10 @@ def _hash_episodes(episodes: Sequence[Episode]) -> str:
 def _claim(run: RunFolder, config: CalibrateConfig, provenance: Mapping[str, str]) -> None:
     """Refuse to mix two runs in one folder; a repeat of the same one resumes."""
     inputs = {k: v for k, v in provenance.items() if "version" not in k}
-    record = {"config": asdict(config), "inputs": inputs}
+    record = _jsonable({"config": asdict(config), "inputs": inputs})
     if run.file("config.json").exists():
         kept = run.read("config.json")
-        if kept != _jsonable(record):
+        if kept != record:
             raise StoreError(
                 f"'{run.path}' holds a run with other inputs or options. Choose another folder, or "
                 "delete it."
@@ -219,10 +220,13 @@ def _claim(run: RunFolder, config: CalibrateConfig, provenance: Mapping[str, str
 
 
 def _jsonable(value: Any) -> Any:
+    """The value as JSON gives it back; infinities, which options may be, in words."""
     if isinstance(value, Mapping):
         return {str(k): _jsonable(v) for k, v in value.items()}
     if isinstance(value, (tuple, list)):
         return [_jsonable(v) for v in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
     return value
 
 
