@@ -229,6 +229,8 @@ class Episode:
     def window(self, begin: float, end: float, *, id: str | None = None) -> Episode:
         """Cut a piece; actions keep the sample held at ``begin``.
 
+        What is believed of the start is dropped unless the piece begins where the episode begins.
+
         Raises:
             EpisodeError: No observation channel has two samples inside.
         """
@@ -243,7 +245,9 @@ class Episode:
                 last = int(np.searchsorted(channel.time, end + 1e-9, side="right"))
                 first = max(first, 0)
                 kept.append(channel.rows(slice(first, max(last, first + 1))))
-        return replace(self, id=self.id if id is None else id, channels=tuple(kept))
+        start = self.start if begin <= self.begin + 1e-9 else Belief()
+        name = self.id if id is None else id
+        return replace(self, id=name, channels=tuple(kept), start=start)
 
     def head(self, rows: int) -> Episode:
         """Keep the first ``rows`` samples of every observation channel."""

@@ -38,7 +38,8 @@ class Comparison:
         """Residuals [N*D] and Jacobian [N*D, M] divided by ``scale`` (scalar, [N, 1] or [N, D])."""
         scale = np.broadcast_to(np.asarray(scale, dtype=np.float64), self.error.shape)
         residual = (self.error / scale).reshape(-1)
-        return residual, (self.jacobian / scale[..., None]).reshape(len(residual), -1)
+        columns = self.jacobian.shape[-1]
+        return residual, (self.jacobian / scale[..., None]).reshape(len(residual), columns)
 
 
 def shared_channels(spec: Spec, episode: Episode) -> tuple[tuple[ChannelSpec, Channel], ...]:

@@ -22,6 +22,7 @@ from sameworld.core.world import World
 from sameworld.loops.film import FilmStrip, film_strips
 from sameworld.loops.metrics import held_out_metrics
 from sameworld.stages.identify import IdentifyConfig, IdentifyResult, identify, posterior_table
+from sameworld.stages.identify.holdout import HIGHEST_LEVEL
 from sameworld.store import (
     RunFolder,
     hash_arrays,
@@ -46,7 +47,7 @@ class CalibrateConfig:
         test: Share of the episodes kept for the final predictions and never fitted, used where no
             test episodes are given.
         film: Images per film strip; 0 for none.
-        level: Probability of prediction intervals.
+        level: Probability of prediction intervals, at most 0.95.
         threads: Threads of simulation; 0 uses all cores. The answer does not depend on it.
     """
 
@@ -57,10 +58,10 @@ class CalibrateConfig:
     threads: int = 1
 
     def __post_init__(self) -> None:
-        if not 0 <= self.test < 1 or self.film < 0 or not 0 < self.level < 1:
+        if not 0 <= self.test < 1 or self.film < 0 or not 0 < self.level <= HIGHEST_LEVEL:
             raise FitError(
-                f"test = {self.test} and level = {self.level} must be shares in [0, 1), "
-                f"film = {self.film} a count."
+                f"test = {self.test} must be a share in [0, 1), film = {self.film} a count, and "
+                f"level = {self.level} a probability of at most {HIGHEST_LEVEL}."
             )
 
 
@@ -145,7 +146,7 @@ def calibrate(
     new = predict_all(after, tested, warmup, level=config.level, seed=seed)
     metrics = held_out_metrics(tested, old, new, result, after.spec.observations)
     calibrated = _calibrated(scene, after, result, provenance, config)
-    film = film_strips(before, after, tested[:1], old[:1], new[:1], config.film)
+    film = film_strips(after, tested[:1], old[:1], new[:1], config.film)
     _write(run, calibrated, placed, result, tested, new, metrics)
     report(Progress(stage="predicting", done=2, total=2, message="done"))
     return Calibration(
@@ -201,7 +202,10 @@ def _hash_episodes(episodes: Sequence[Episode]) -> str:
         for c in e.channels
         for part, array in (("time", c.time), ("values", c.values))
     }
-    return hash_arrays(arrays)
+    beliefs = [[e.id, e.start.to_json(), e.session.to_json()] for e in episodes]
+    facts = [[c.name, c.unit, c.role, c.noise] for e in episodes for c in e.channels]
+    told = hashlib.sha256(repr((beliefs, facts)).encode()).hexdigest()
+    return hashlib.sha256((hash_arrays(arrays) + told).encode()).hexdigest()
 
 
 def _claim(run: RunFolder, config: CalibrateConfig, provenance: Mapping[str, str]) -> None:
@@ -253,9 +257,12 @@ def _calibrated(
 ) -> Scene:
     names = [n for n in result.posterior.names if n in after.parameters.names]
     fitted = after.parameters.marginal(names)
+    summary = f"Fitted {len(names)} parameters to {len(result.episodes)} episodes."
+    if result.holdout is not None and not result.holdout.passed:
+        summary += " Rejected on held-out episodes: the given values were kept."
     line = HistoryLine(
         stage="identify",
-        summary=f"Fitted {len(names)} parameters to {len(result.episodes)} episodes.",
+        summary=summary,
         inputs={k: v for k, v in provenance.items() if "sha256" in k},
         seed=config.identify.seed,
         version=versions()["sameworld"],

@@ -1,4 +1,4 @@
-"""Film strips: what was recorded and what two worlds said, drawn by one renderer."""
+"""Film strips: what was recorded and what two worlds said, drawn by the fitted one."""
 
 from __future__ import annotations
 
@@ -56,8 +56,7 @@ def starts_at(spec: Spec, episode: Episode, times: Array) -> Values:
 
 
 def film_strips(
-    before: World,
-    after: World,
+    world: World,
     episodes: Sequence[Episode],
     predicted_before: Sequence[Prediction],
     predicted_after: Sequence[Prediction],
@@ -65,19 +64,19 @@ def film_strips(
 ) -> tuple[FilmStrip, ...]:
     """Recorded, as given, fitted: ``count`` images each of the first episode.
 
-    Empty where nothing can be drawn: no episodes, no renderer, or no camera.
+    Empty where nothing can be drawn: no episodes, no renderer, no camera, or a failed simulation.
     """
-    if not episodes or count == 0 or "render" not in after.spec.capabilities:
+    if not episodes or count == 0 or "render" not in world.spec.capabilities:
         return ()
-    courses = (
-        ("recorded", episodes[0]),
-        ("simulated, as given", _as_episode(predicted_before[0])),
-        ("simulated, fitted", _as_episode(predicted_after[0])),
-    )
-    time = np.linspace(courses[1][1].begin, courses[1][1].end, count)
     try:
+        courses = (
+            ("recorded", episodes[0]),
+            ("simulated, as given", _as_episode(predicted_before[0])),
+            ("simulated, fitted", _as_episode(predicted_after[0])),
+        )
+        time = np.linspace(courses[1][1].begin, courses[1][1].end, count)
         return tuple(
-            FilmStrip(label=label, time=time, images=_draw(after, episode, time))
+            FilmStrip(label=label, time=time, images=_draw(world, episode, time))
             for label, episode in courses
         )
     except SameworldError:

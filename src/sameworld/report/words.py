@@ -157,8 +157,8 @@ def gate(data: ReportData) -> str:
     verdict = "passed" if score.passed else "failed: keep the world as it was"
     return (
         f"Gate {verdict}. A first fit that did not see {count} of the recordings predicted them "
-        f"with an error {size} than before, weighted by noise (90\u00a0% interval of the reduction "
-        f"{percent(low)} to {percent(high)}).{after}"
+        f"with an error {size} than before, channels weighted alike (90\u00a0% interval of "
+        f"the reduction {percent(low)} to {percent(high)}).{after}"
     )
 
 

@@ -26,6 +26,10 @@ __all__ = ["CLUSTERS_NEEDED", "Spread", "influence", "spread"]
 
 #: Episodes below which episode clusters are too few and blocks of rows are resampled.
 CLUSTERS_NEEDED = 8
+#: Share of a direction's information from which one episode counts as its only source.
+_ALONE = 0.99
+#: Scaled information below which a direction counts as not informed, and its variance then.
+_SINGULAR, _UNKNOWN = 1e-12, 1e8
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -36,6 +40,7 @@ class Spread:
         covariance: Default covariance [P, P].
         naive: Covariance by J'J, residuals scaled to unit variance [P, P].
         information: Projected Gauss-Newton Hessian, prior included [P, P].
+        unit_variance: Residual variance behind the naive covariance.
         kind: How the default was computed.
         freedom: Degrees of freedom for intervals; infinite for many clusters or blocks.
     """
@@ -43,6 +48,7 @@ class Spread:
     covariance: Array
     naive: Array
     information: Array
+    unit_variance: float
     kind: str
     freedom: float
 
@@ -70,38 +76,66 @@ def spread(
     """Default and naive covariance at a linearisation."""
     scores, pieces, prior = influence(problem, linear)
     information = pieces.sum(axis=0) + prior
-    inverse = _inverse(information)
-    if len(scores) >= clusters:
-        covariance = _leave_one_out(scores, pieces, information, prior, inverse)
-        kind, freedom = "episode sandwich", float(len(scores) - 1)
-    else:
+    root, unknown = _root(information)
+    inverse, variance = root @ root.T, _unit_variance(problem, linear)
+    shifts, lone = _leave_one_out(scores, pieces, root)
+    enough = len(scores) >= clusters
+    covariance = _scatter(shifts) + inverse @ prior @ inverse
+    kind, freedom = "episode sandwich", float(len(scores) - 1)
+    if not enough or lone.shape[1]:
         middle, blocks = _block_scores(problem, linear, bootstrap, seed)
-        covariance = inverse @ (middle + prior) @ inverse
-        kind, freedom = "block bootstrap", float(max(blocks - 1, 2))
+        if enough:
+            covariance = covariance + lone @ lone.T @ middle @ lone @ lone.T
+        else:
+            covariance = inverse @ (middle + prior) @ inverse
+            kind, freedom = "block bootstrap", float(max(blocks - 1, 2))
     return Spread(
-        covariance=covariance,
-        naive=inverse * _unit_variance(problem, linear),
+        covariance=covariance + unknown,
+        naive=inverse * variance + unknown,
         information=information,
+        unit_variance=variance,
         kind=kind,
         freedom=freedom,
     )
 
 
-def _leave_one_out(
-    scores: Array, pieces: Array, information: Array, prior: Array, inverse: Array
-) -> Array:
-    """CV3 sandwich: scatter of the estimates without each episode in turn, linearised."""
-    count = len(scores)
-    shifts = np.empty_like(scores)
-    for row in range(count):
-        rest = information - pieces[row]
-        try:
-            shifts[row] = np.linalg.solve(rest, scores[row])
-        except np.linalg.LinAlgError:
-            shifts[row] = inverse @ scores[row]
+def _root(information: Array) -> tuple[Array, Array]:
+    """A root R of the pseudo-inverse, R R' [P, P], and the covariance of what nothing informs.
+
+    Scores along such directions vanish, so that a sandwich would call them exact. Parameters
+    without any information get an infinite variance.
+    """
+    scale = np.sqrt(np.diag(information))
+    safe = np.where(scale > 0, scale, 1.0)
+    values, vectors = np.linalg.eigh(information / np.outer(safe, safe))
+    informed = values > _SINGULAR
+    root = vectors[:, informed] / np.sqrt(values[informed]) / safe[:, None]
+    null = vectors[:, ~informed] / safe[:, None]
+    null = null / np.maximum(np.linalg.norm(null, axis=0), 1e-300)
+    dead = np.diag(np.where(scale > 0, 0.0, np.inf))
+    return root, _UNKNOWN * null @ null.T + dead
+
+
+def _leave_one_out(scores: Array, pieces: Array, root: Array) -> tuple[Array, Array]:
+    """Shifts [E, P] of the estimate without each episode in turn, linearised.
+
+    A direction that an episode alone informs cannot move that way: its score vanishes at the
+    optimum. These directions come back too, as roots [P, K] of their part of the inverse.
+    """
+    shifts, lone = np.empty_like(scores), [np.zeros((scores.shape[1], 0))]
+    for row, (score, piece) in enumerate(zip(scores, pieces, strict=True)):
+        share, vectors = np.linalg.eigh(root.T @ piece @ root)
+        axes, alone = root @ vectors, share > _ALONE
+        rest = np.where(alone, np.inf, 1 - np.where(alone, 0.0, share))
+        shifts[row] = (axes / rest) @ (axes.T @ score)
+        lone.append(axes[:, alone])
+    return shifts, np.concatenate(lone, axis=1)
+
+
+def _scatter(shifts: Array) -> Array:
+    """CV3 sandwich: jackknife covariance of leave-one-out shifts."""
     centred = shifts - shifts.mean(axis=0)
-    scatter = (count - 1) / count * centred.T @ centred
-    return scatter + inverse @ prior @ inverse
+    return (len(shifts) - 1) / len(shifts) * centred.T @ centred
 
 
 def _block_scores(problem: Problem, linear: Linear, draws: int, seed: int) -> tuple[Array, int]:
@@ -148,17 +182,3 @@ def _unit_variance(problem: Problem, linear: Linear) -> float:
     rows = sum(len(b.residual) for b in linear.blocks)
     total = sum(float(b.residual @ b.residual) for b in linear.blocks)
     return total / rows * _shrinkage(problem, linear)
-
-
-def _inverse(information: Array) -> Array:
-    """Inverse after scaling; directions without information keep a huge variance."""
-    scale = np.sqrt(np.diag(information))
-    safe = np.where(scale > 0, scale, 1.0)
-    scaled = information / np.outer(safe, safe)
-    values, vectors = np.linalg.eigh(scaled + np.diag((scale == 0).astype(float)))
-    inverse = (vectors / np.maximum(values, 1e-14)) @ vectors.T
-    inverse = inverse / np.outer(safe, safe)
-    dead = scale == 0
-    inverse[dead] = inverse[:, dead] = 0.0
-    inverse[dead, dead] = np.inf
-    return inverse

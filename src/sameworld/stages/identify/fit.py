@@ -59,7 +59,7 @@ def pose(world: World, episodes: Sequence[Episode], config: IdentifyConfig) -> P
 
     Raises:
         AddressError: A pattern matches no parameter.
-        FitError: A free parameter cannot move.
+        FitError: A free parameter cannot move, or sessions state it.
     """
     names = match_names(config.free, world.parameters.names)
     parameters = tuple(world.parameters[name] for name in names)
@@ -68,6 +68,12 @@ def pose(world: World, episodes: Sequence[Episode], config: IdentifyConfig) -> P
         raise FitError(
             f"Cannot fit {stuck}: bounds leave no room or the belief says they are known exactly "
             "(std = 0). Widen them or drop them from 'free'."
+        )
+    stated = sorted({p.name for e in episodes for p in e.session.parameters} & set(names))
+    if stated:
+        raise FitError(
+            f"Cannot fit {stated}: episodes state them in their sessions, which override the "
+            "world. Drop them from 'free', or from the sessions."
         )
     transform = Transform.of(parameters)
     length = config.window or trusted_length(world, episodes, config)
@@ -118,7 +124,8 @@ def fit_parameters(
     centre = np.clip(problem.prior_mean, *problem.transform.bounds)
     point = centre if given is None else given
     starts = problem.warm_starts(point, config.warmup)
-    before = [b.parts for b in problem.simulate(centre, starts)]
+    begun = starts if given is None else problem.warm_starts(centre, config.warmup)
+    before = [b.parts for b in problem.simulate(centre, begun)]
     problem = rescaled(problem, point, starts, config, robust=False)
     problem = stepped(problem, point, starts, config)
     search = Search(

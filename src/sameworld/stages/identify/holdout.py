@@ -14,9 +14,11 @@ from sameworld.core.prediction import Prediction
 from sameworld.core.spec import Spec
 from sameworld.stages.identify.result import HoldoutScore
 
-__all__ = ["errors_by_channel", "learn_discrepancy", "score_holdout", "split"]
+__all__ = ["HIGHEST_LEVEL", "errors_by_channel", "learn_discrepancy", "score_holdout", "split"]
 
 _LEVELS = np.array([0.1, 0.25, 0.5, 0.68, 0.8, 0.9, 0.95])
+#: Highest probability for which prediction intervals are learned.
+HIGHEST_LEVEL = float(_LEVELS[-1])
 _KNOTS = 16
 _DRAWS = 2000
 
@@ -29,12 +31,19 @@ def split(count: int, share: float, seed: int) -> tuple[list[int], list[int]]:
 
 
 def errors_by_channel(predictions: Sequence[Prediction]) -> dict[str, tuple[float, ...]]:
-    """Time mean of the error norm per channel and prediction."""
-    names = list(predictions[0].channels)
-    return {
-        name: tuple(float(np.mean(_norms(p.channels[name].error))) for p in predictions)
-        for name in names
-    }
+    """Time mean of the error norm per channel and prediction.
+
+    NaN where the channel has no scored rows, infinite where the simulation failed.
+    """
+    names = dict.fromkeys(name for p in predictions for name in p.channels)
+    return {name: tuple(_mean_error(p, name) for p in predictions) for name in names}
+
+
+def _mean_error(prediction: Prediction, name: str) -> float:
+    if name not in prediction.channels or not len(prediction.channels[name].time):
+        return float("nan")
+    mean = float(np.mean(_norms(prediction.channels[name].error)))
+    return mean if np.isfinite(mean) else float("inf")
 
 
 def score_holdout(
@@ -43,15 +52,11 @@ def score_holdout(
     """Compare predictions of the same held-out episodes, paired.
 
     Each channel's error is divided by its median error before, channels are averaged, and the gain
-    is the median over episodes of the relative reduction. The gate passes unless the whole 90 %
-    bootstrap interval lies below zero.
+    is the median over episodes of the relative reduction; where only one of the two simulations
+    failed it is 1 or -1. The gate passes unless the whole 90 % bootstrap interval lies below zero.
     """
     old, new = errors_by_channel(before), errors_by_channel(after)
-    unit = {name: max(float(np.median(values)), 1e-300) for name, values in old.items()}
-    total_old = np.mean([np.array(old[n]) / unit[n] for n in old], axis=0)
-    total_new = np.mean([np.array(new[n]) / unit[n] for n in new], axis=0)
-    gains = 1 - total_new / np.maximum(total_old, 1e-300)
-    gains = np.where(np.isfinite(gains), gains, -1.0)
+    gains = _gains(np.array(list(old.values())), np.array([new[name] for name in old]))
     rng = np.random.default_rng(seed)
     draws = np.median(gains[rng.integers(len(gains), size=(_DRAWS, len(gains)))], axis=1)
     low, high = (float(v) for v in np.quantile(draws, [0.05, 0.95]))
@@ -65,6 +70,22 @@ def score_holdout(
         gain_high=high,
         passed=high >= 0,
     )
+
+
+def _gains(old: Array, new: Array) -> Array:
+    """Relative reduction per episode [E] of errors [C, E] averaged over the measured channels."""
+    finite = [row[np.isfinite(row)] for row in old]
+    unit = np.array([np.median(row) if row.size else 1.0 for row in finite])
+    measured = ~np.isnan(old)
+    count = np.maximum(measured.sum(axis=0), 1)
+    before, after = (
+        np.sum(np.where(measured, errors, 0.0) / np.maximum(unit, 1e-300)[:, None], axis=0) / count
+        for errors in (old, new)
+    )
+    both = np.isfinite(before) & np.isfinite(after) & measured.any(axis=0)
+    ratio = np.where(both, after, 0.0) / np.maximum(np.where(both, before, 1.0), 1e-300)
+    failed = np.isinf(before).astype(float) - np.isinf(after).astype(float)
+    return np.where(both, 1 - ratio, failed)
 
 
 def learn_discrepancy(
@@ -101,7 +122,8 @@ def _quantiles(horizons: Sequence[Array], errors: Sequence[Array]) -> ChannelDis
     by_component: list[Array] = []
     by_norm: list[Array] = []
     for knot, width in zip(knots, _widths(knots), strict=True):
-        near = np.abs(horizon - knot) <= width
+        away = np.abs(horizon - knot)
+        near = away <= max(float(width), float(away.min()))
         levels = _corrected(len(np.unique(owner[near])))
         by_component.append(np.quantile(np.abs(error[near]), levels, axis=0))
         by_norm.append(np.quantile(magnitude[near], levels))

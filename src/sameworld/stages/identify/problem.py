@@ -323,22 +323,20 @@ class Problem:
         return [residual, jac[:, :size], jac[:, size:]]
 
     def _start_prior(self, window: Window, start: Array) -> tuple[Array, Array]:
-        """Prior rows of a window's start: its episode's opinion at the first, else the world's."""
+        """Prior rows of a window's start: the episode's opinion if it has one, else the world's."""
         spec = self.world.spec.start
         gaps: list[float] = []
-        rows: list[int] = []
+        slopes: list[float] = []
+        columns: list[int] = []
         for column, name in enumerate(self.start_names):
-            source = window.piece.start if window.first else spec
-            if name not in source.names:
-                continue
-            opinion = source[name]
+            own = window.first and name in window.piece.start.names
+            opinion = (window.piece.start if own else spec)[name]
             if np.isfinite(opinion.std) and opinion.std > 0:
                 gaps.append(float(start[spec.index(name)] - opinion.value) / opinion.std)
-                rows.append(column)
-        gradient = np.zeros((len(rows), len(self.start_names)))
-        for row, column in enumerate(rows):
-            source = window.piece.start if window.first else spec
-            gradient[row, column] = 1 / source[self.start_names[column]].std
+                slopes.append(1 / opinion.std)
+                columns.append(column)
+        gradient = np.zeros((len(columns), len(self.start_names)))
+        gradient[range(len(columns)), columns] = slopes
         return np.array(gaps), gradient
 
 

@@ -90,7 +90,8 @@ class HoldoutScore:
         warmup: Rows used to find each start; they are not scored.
         before: Channel name to errors per episode with the world as given.
         after: The same with the fitted world.
-        gain: Relative reduction of the noise-weighted error, median over episodes.
+        gain: Relative reduction of the error, channels weighted by their typical error before;
+            median over episodes.
         gain_low: Lower end of its 90 % paired bootstrap interval.
         gain_high: Upper end.
         passed: Whether the fitted world is accepted (not worse beyond doubt).
@@ -114,7 +115,8 @@ class ResidualSummary:
         channel: Channel name.
         unit: Unit of the residuals (rad for quaternions).
         noise: Measurement noise estimated from the data alone [unit].
-        weight_std: Standard deviation by which residuals were weighted [unit].
+        weight_std: Robust standard deviation of the residuals after the fit, whole windows pooled
+            [unit].
         rms_before: Root mean square with the world as given [unit].
         rms_after: Root mean square after the fit [unit].
         whiteness: Lag-1 autocorrelation of the residuals after the fit; 0 if white.

@@ -37,8 +37,9 @@ def roughness(
     """
     size = len(problem.names)
     finite = np.isfinite(np.diag(covariance))
-    if not problem.central or not finite.all() or size == 0:
+    if not problem.central or not finite.any():
         return np.zeros((size, size))
+    covariance = np.where(np.outer(finite, finite), covariance, 0.0)
     plain = problem.with_scales(problem.scales.plain())
     eliminated = Eliminated(plain, u, starts)
     reference = eliminated.reference

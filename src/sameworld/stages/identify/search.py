@@ -99,7 +99,8 @@ class Search:
         parts = [p for b in self.problem.simulate(found.u, found.starts) for p in b.parts]
         for name, noise in self.problem.scales.noise.items():
             errors = [p.error.reshape(-1) for p in parts if p.channel.name == name]
-            if errors and mad_scale(np.concatenate(errors)) > _EXPLAINED * noise:
+            size = mad_scale(np.concatenate(errors)) if errors else 0.0
+            if not size <= _EXPLAINED * noise:  # NaN where a simulation failed
                 return False
         return True
 

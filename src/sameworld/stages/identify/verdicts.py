@@ -84,12 +84,10 @@ def _evidence(problem: Problem, linear: Linear, found: Spread) -> list[_Evidence
     naive = np.sqrt(np.maximum(np.diag(found.naive), 0))
     finite = np.isfinite(std) & np.isfinite(naive) & (naive > 0)
     misfit = float(np.median(std[finite] / naive[finite])) if finite.any() else 1.0
-    unit = _unit(found)
+    unit = float(np.sqrt(found.unit_variance))
     low, high = problem.transform.bounds
-    width = np.where(np.isfinite(high - low), high - low, np.inf)
-    near = np.minimum(linear.u - low, high - linear.u) <= np.where(
-        np.isfinite(width), 1e-3 * width, -1.0
-    )
+    width = np.where(np.isfinite(high - low), high - low, 1.0)
+    near = np.minimum(linear.u - low, high - linear.u) <= 1e-3 * width
     conditional = np.where(
         projected > 0, misfit * unit / np.where(projected > 0, projected, 1), np.inf
     )
@@ -104,14 +102,6 @@ def _evidence(problem: Problem, linear: Linear, found: Spread) -> list[_Evidence
         )
         for i in range(len(std))
     ]
-
-
-def _unit(found: Spread) -> float:
-    """Residual standard deviation behind the naive covariance."""
-    ratio = np.diag(found.naive) * 1.0
-    inverse = np.diag(np.linalg.pinv(found.information, hermitian=True))
-    fine = np.isfinite(ratio) & (inverse > 0)
-    return float(np.sqrt(np.median(ratio[fine] / inverse[fine]))) if fine.any() else 1.0
 
 
 def _correlation(covariance: Array) -> Array:

@@ -37,7 +37,7 @@ def trusted_length(world: World, episodes: Sequence[Episode], config: IdentifyCo
     The start's covariance is carried along the simulated trajectory by its sensitivities; the
     length is where the predicted spread of a quarter of the probed episodes has exceeded a
     channel's tolerance. A damped arm never gets there (``inf``); a tumbling cube does after an
-    impact or two.
+    impact or two. Never less than twice what the warm-up rows span.
     """
     rng = np.random.default_rng(config.seed)
     chosen: list[int] = rng.permutation(len(episodes))[:_PROBED].tolist()
@@ -57,7 +57,9 @@ def trusted_length(world: World, episodes: Sequence[Episode], config: IdentifyCo
             if len(beyond):
                 over = min(over, float(beyond[0]) * world.spec.period)
         lengths.append(over if over < piece.end - piece.begin else np.inf)
-    return float(np.quantile(lengths, 0.25, method="lower"))
+    heads = [episode.head(config.warmup) for episode in episodes]
+    shortest = 2 * max(head.end - head.begin for head in heads)
+    return max(float(np.quantile(lengths, 0.25, method="lower")), shortest)
 
 
 def jolts(spec: Spec, episode: Episode) -> tuple[Array, Array]:
