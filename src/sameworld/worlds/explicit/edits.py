@@ -110,6 +110,16 @@ class Editor:
 
     def recompile(self, changes: Iterable[Change], given: frozenset[str]) -> Model | str:
         """Return a newly compiled model, or the reason why the values are impossible."""
+        spec = self.edited_spec(changes, given)
+        if isinstance(spec, str):
+            return spec
+        try:
+            return compile_spec(spec, "edited scene")
+        except SceneError as cause:
+            return str(cause)
+
+    def edited_spec(self, changes: Iterable[Change], given: frozenset[str]) -> SpecTree | str:
+        """Return an edited copy of the spec, or the reason why the values are impossible."""
         changes = tuple(changes)
         spec = self.compiled.spec.copy()
         if self.needs_general(changes):
@@ -130,10 +140,7 @@ class Editor:
             for field in _PAIR_FIELDS:
                 setattr(element, field, getattr(mixed, field))
         self._write_attributes(spec, changes, "")
-        try:
-            return compile_spec(spec, "edited scene")
-        except SceneError as cause:
-            return str(cause)
+        return spec
 
     def _write_attributes(self, spec: SpecTree, changes: Iterable[Change], kind: str) -> None:
         for column, value in changes:

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sameworld.core.arrays import Array
-from sameworld.worlds.explicit.compile import Compiled
+from sameworld.core.errors import SceneError
+from sameworld.worlds.explicit.compile import Compiled, compile_spec
 from sameworld.worlds.explicit.config import ExplicitConfig
 from sameworld.worlds.explicit.edits import Change, Editor
 from sameworld.worlds.explicit.engine import Model, mj
@@ -112,6 +113,21 @@ class Models:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(key)
         return found
+
+    def mjcf(self, row: Array, given: frozenset[str]) -> str:
+        """MJCF text of the scene with values [P] of the model slots written into it.
+
+        Raises:
+            SceneError: The values are physically impossible.
+        """
+        row = row[: len(self._base)]
+        columns = np.flatnonzero(row != self._base).tolist()
+        changes = tuple((column, float(row[column])) for column in columns)
+        spec = self.editor.edited_spec(changes, given)
+        if isinstance(spec, str):
+            raise SceneError(f"The values cannot be written into the scene: {spec}.")
+        compile_spec(spec, "edited scene")
+        return str(spec.to_xml())
 
     def _make(self, changes: tuple[Change, ...], given: frozenset[str]) -> Edited:
         bad = [self.editor.slots[column].name for column, value in changes if not isfinite(value)]

@@ -82,6 +82,17 @@ class ExplicitWorld:
         scene = self.scene.with_belief(self.scene.belief.updated(own))
         return replace(self, scene=scene, parameters=self.parameters.updated(belief))
 
+    def mjcf(self) -> str:
+        """MJCF text with the means of the belief written into it, for any MuJoCo program.
+
+        Elements without names get the generated ones, and contact pairs stand explicitly. Sensor
+        delays, gains and biases have no place in MJCF and are left out.
+
+        Raises:
+            SceneError: The means are physically impossible.
+        """
+        return self.kernel.models.mjcf(self._mean[0], self._given)
+
     # ---- one tick ------------------------------------------------------------------------
 
     def reset(
