@@ -57,13 +57,13 @@ def recorded(world, count, *, rows=40, seed=0, noise=1.0, parameters=None):
 
 def trained_cart(seed=5):
     """A learned cart fitted to recordings of the analytic one."""
-    return learned_cart().fit(recorded(AnalyticCart(), 12, seed=seed), seed=0)
+    return learned_cart().fit(recorded(AnalyticCart(substeps=1), 12, seed=seed), seed=0)
 
 
 KINDS = {
-    "analytic": lambda: (AnalyticPendulum(), AnalyticPendulum()),
-    "explicit": lambda: (build(scene("cart"), "explicit"), AnalyticCart()),
-    "learned": lambda: (trained_cart(), AnalyticCart()),
+    "analytic": lambda: (AnalyticPendulum(substeps=1), AnalyticPendulum(substeps=1)),
+    "explicit": lambda: (build(scene("cart"), "explicit"), AnalyticCart(substeps=1)),
+    "learned": lambda: (trained_cart(), AnalyticCart(substeps=1)),
 }
 
 
@@ -171,7 +171,9 @@ def test_an_unmeasured_world_says_that_it_is_uncalibrated(kind):
 @pytest.mark.parametrize("level", [0.5, 0.9])
 def test_intervals_cover_as_often_as_they_say(level):
     std = {"pivot.pos": 0.05, "pivot.vel": 0.3}
-    world = believing(AnalyticPendulum(), discrepancy_for(AnalyticPendulum(), std))
+    world = believing(
+        AnalyticPendulum(substeps=1), discrepancy_for(AnalyticPendulum(substeps=1), std)
+    )
     rng = np.random.default_rng(0)
     rough = [
         episode.with_channels(
@@ -183,7 +185,7 @@ def test_intervals_cover_as_often_as_they_say(level):
             )
             for c in episode.observations
         )
-        for episode in recorded(AnalyticPendulum(), 60, seed=6, noise=0.05)
+        for episode in recorded(AnalyticPendulum(substeps=1), 60, seed=6, noise=0.05)
     ]
     inside = []
     for found, episode in zip(predict_all(world, rough, WARMUP, level=level), rough, strict=True):
@@ -195,7 +197,7 @@ def test_intervals_cover_as_often_as_they_say(level):
 
 
 def test_trust_is_the_chance_to_stay_within_every_tolerance():
-    world = AnalyticPendulum()
+    world = AnalyticPendulum(substeps=1)
     tolerance = {c.name: c.tolerance for c in world.spec.observations}
     assert tolerance == {"pivot.pos": 0.05, "pivot.vel": 0.5}
     std = {"pivot.pos": 0.05 / 1.6449, "pivot.vel": 0.5 / 0.6745}  # 90 % and 50 %
@@ -205,7 +207,7 @@ def test_trust_is_the_chance_to_stay_within_every_tolerance():
 
 
 def test_trust_falls_with_the_time_since_the_warm_up():
-    world = AnalyticPendulum()
+    world = AnalyticPendulum(substeps=1)
     levels = np.array([0.5, 0.9])
     growing = ChannelDiscrepancy(
         horizon=np.array([0.0, 0.3]),
@@ -225,8 +227,8 @@ def test_trust_falls_with_the_time_since_the_warm_up():
 
 
 def test_a_diverging_simulation_is_marked_and_not_trusted():
-    world = believing(AnalyticCart(substeps=1), discrepancy_for(AnalyticCart(), NAMES))
-    (episode,) = recorded(AnalyticCart(), 1, rows=600)
+    world = believing(AnalyticCart(substeps=1), discrepancy_for(AnalyticCart(substeps=1), NAMES))
+    (episode,) = recorded(AnalyticCart(substeps=1), 1, rows=600)
     stiff = {"joint:rail.damping": 20.0, "body:cart.mass": 0.1}  # unstable at this step
     with np.errstate(all="ignore"):
         found = predict(world.with_belief(world.parameters.with_values(stiff)), episode, WARMUP)
@@ -236,7 +238,7 @@ def test_a_diverging_simulation_is_marked_and_not_trusted():
 
 
 def test_session_parameters_reach_the_prediction():
-    world = AnalyticPendulum()
+    world = AnalyticPendulum(substeps=1)
     (episode,) = recorded(world, 1, parameters=Values.of({"body:bob.mass": 2.0}), noise=0.0)
     payload = Belief(parameters=(Parameter(name="body:bob.mass", value=2.0, scope="session"),))
     blind = predict(world, episode, WARMUP).channels["pivot.pos"].error
@@ -245,7 +247,7 @@ def test_session_parameters_reach_the_prediction():
 
 
 def test_stated_noise_beats_recorded_noise_beats_the_rows():
-    world = AnalyticPendulum()
+    world = AnalyticPendulum(substeps=1)
     (episode,) = recorded(world, 1, seed=8, noise=4.0)
     trusting = {"pivot.pos": 1e-4, "pivot.vel": 10.0}
     doubting = {"pivot.pos": 1.0, "pivot.vel": 1e-3}
@@ -266,7 +268,7 @@ def test_stated_noise_beats_recorded_noise_beats_the_rows():
 
 
 def test_measurement_times_need_not_lie_on_ticks():
-    world = AnalyticPendulum()
+    world = AnalyticPendulum(substeps=1)
     (episode,) = recorded(world, 1, noise=0.0)
     rng = np.random.default_rng(1)
     position = episode["pivot.pos"]
@@ -280,8 +282,8 @@ def test_measurement_times_need_not_lie_on_ticks():
 
 
 def test_an_episode_that_does_not_fit_is_refused_before_anything_runs():
-    world = AnalyticPendulum()
-    (episode,) = recorded(AnalyticCart(), 1)
+    world = AnalyticPendulum(substeps=1)
+    (episode,) = recorded(AnalyticCart(substeps=1), 1)
     with pytest.raises(EpisodeError, match="nothing in common"):
         predict(world, episode, WARMUP)
     (good,) = recorded(world, 1)

@@ -34,15 +34,21 @@ CART_TRUTH = {CART[0]: 2.3, CART[1]: 0.7}
 
 #: kind -> world to fit, who plays reality, truth, noise, size of actions.
 KINDS = {
-    "analytic": lambda: (AnalyticPendulum(), AnalyticPendulum(), PENDULUM_TRUTH, PENDULUM_NOISE, 1),
+    "analytic": lambda: (
+        AnalyticPendulum(substeps=1),
+        AnalyticPendulum(substeps=1),
+        PENDULUM_TRUTH,
+        PENDULUM_NOISE,
+        1,
+    ),
     "explicit": lambda: (
         build(scene("cart"), "explicit"),
-        AnalyticCart(),
+        AnalyticCart(substeps=1),
         CART_TRUTH,
         CART_NOISE,
         10,
     ),
-    "learned": lambda: (learned_cart(), AnalyticCart(), CART_TRUTH, CART_NOISE, 10),
+    "learned": lambda: (learned_cart(), AnalyticCart(substeps=1), CART_TRUTH, CART_NOISE, 10),
 }
 
 
@@ -76,7 +82,7 @@ def test_the_same_call_fits_every_kind_of_world(kind):
 
 
 def test_the_true_start_is_found_with_the_parameters():
-    world = AnalyticPendulum()
+    world = AnalyticPendulum(substeps=1)
     episodes = record(world, 20, truth=PENDULUM_TRUTH, noise=PENDULUM_NOISE, seed=5)
     _, placed, _ = identify(world, episodes, config=quick(*PENDULUM_TRUTH))
     truth = random_starts(world, 20, 5)
@@ -90,7 +96,7 @@ def test_the_true_start_is_found_with_the_parameters():
 
 
 def test_an_opinion_on_the_start_is_used():
-    world = AnalyticPendulum()
+    world = AnalyticPendulum(substeps=1)
     noise = {"pivot.pos": 0.1}
     (episode,) = record(world, 1, truth=PENDULUM_TRUTH, noise=noise, seed=6)
     believed = random_starts(world, 1, 6).column("start:pivot.vel")[0] + 0.02
@@ -101,7 +107,7 @@ def test_an_opinion_on_the_start_is_used():
 
 
 def test_channels_may_come_at_their_own_rates_and_jittered_times():
-    world = AnalyticPendulum()
+    world = AnalyticPendulum(substeps=1)
     episodes = record(
         world,
         10,
@@ -118,7 +124,7 @@ def test_channels_may_come_at_their_own_rates_and_jittered_times():
 
 
 def test_a_clean_channel_counts_more_than_a_noisy_one():
-    world, spreads = AnalyticPendulum(), {}
+    world, spreads = AnalyticPendulum(substeps=1), {}
     for label, noise in {
         "clean": {"pivot.pos": 1e-3},
         "noisy": {"pivot.pos": 0.1},
@@ -132,7 +138,7 @@ def test_a_clean_channel_counts_more_than_a_noisy_one():
 
 
 def test_stated_noise_is_believed():
-    world = AnalyticPendulum()
+    world = AnalyticPendulum(substeps=1)
     episodes = record(world, 8, truth=PENDULUM_TRUTH, noise={"pivot.pos": 2e-3}, seed=9)
     stated = [e.with_channels([replace(e["pivot.pos"], noise=0.02)]) for e in episodes]
     _, _, result = identify(world, stated, config=quick(MASS))
@@ -140,7 +146,7 @@ def test_stated_noise_is_believed():
 
 
 def test_patterns_choose_what_is_free_and_the_rest_stays():
-    world = AnalyticPendulum()
+    world = AnalyticPendulum(substeps=1)
     episodes = record(world, 8, truth=PENDULUM_TRUTH, noise=PENDULUM_NOISE, seed=10)
     fitted, _, result = identify(world, episodes, config=quick("body:*", "joint:*.damping"))
     assert [v.name for v in result.verdicts] == [MASS, DAMPING]
@@ -148,7 +154,7 @@ def test_patterns_choose_what_is_free_and_the_rest_stays():
 
 
 def test_session_parameters_differ_between_episodes():
-    world = AnalyticPendulum()
+    world = AnalyticPendulum(substeps=1)
     light = record(world, 5, truth={MASS: 0.5, DAMPING: 0.05}, noise=PENDULUM_NOISE, seed=11)
     heavy = record(world, 5, truth={MASS: 1.5, DAMPING: 0.05}, noise=PENDULUM_NOISE, seed=12)
     load = Belief(parameters=(Parameter(name=MASS, value=1.5, scope="session"),))
@@ -161,7 +167,7 @@ def test_session_parameters_differ_between_episodes():
 
 
 def test_several_starts_of_the_search_agree_and_are_reported():
-    world = AnalyticPendulum()
+    world = AnalyticPendulum(substeps=1)
     episodes = record(world, 4, truth={MASS: 2.5, DAMPING: 0.3}, noise=PENDULUM_NOISE, seed=13)
     config = quick(MASS, DAMPING, search="sobol", candidates=8, polished=2, prior=True)
     _, _, result = identify(world, episodes, config=config)
@@ -171,7 +177,7 @@ def test_several_starts_of_the_search_agree_and_are_reported():
 
 
 def test_the_same_seed_gives_the_same_answer():
-    world = AnalyticPendulum()
+    world = AnalyticPendulum(substeps=1)
     episodes = record(world, 6, truth=PENDULUM_TRUTH, noise=PENDULUM_NOISE, seed=14)
     config = IdentifyConfig(free=(MASS, DAMPING), window=np.inf, candidates=4, rounds=2)
     first, second = (identify(world, episodes, config=config)[2] for _ in range(2))
@@ -186,21 +192,21 @@ def test_the_same_seed_gives_the_same_answer():
     ],
 )
 def test_what_cannot_be_fitted_is_refused_with_advice(config, error, message):
-    world = AnalyticPendulum()
+    world = AnalyticPendulum(substeps=1)
     episodes = record(world, 2, noise=PENDULUM_NOISE)
     with pytest.raises(error, match=message):
         identify(world, episodes, config=config)
 
 
 def test_other_refusals():
-    world = AnalyticPendulum()
+    world = AnalyticPendulum(substeps=1)
     episodes = record(world, 2, noise=PENDULUM_NOISE)
     with pytest.raises(FitError, match="No episodes"):
         identify(world, [], config=quick(MASS))
     with pytest.raises(FitError, match=r"repeat.*e0"):
         identify(world, [episodes[0], episodes[0]], config=quick(MASS))
     with pytest.raises(FitError, match="starts from a context"):
-        carts = record(AnalyticCart(), 2, noise=CART_NOISE)
+        carts = record(AnalyticCart(substeps=1), 2, noise=CART_NOISE)
         identify(learned_cart(), carts, config=quick("body:cart.mass"))
     known = world.parameters[MASS]
     fixed = world.with_belief(

@@ -30,7 +30,7 @@ TRUTH = {MASS: 0.8, DAMPING: 0.05}
 
 def pendulum_problem(count=4, ticks=30, **options):
     """A posed problem, coordinates off the optimum, and starts near the truth."""
-    world = AnalyticPendulum()
+    world = AnalyticPendulum(substeps=1)
     episodes = record(world, count, truth=TRUTH, noise=PENDULUM_NOISE, ticks=ticks, seed=1)
     problem = pose(world, episodes, quick(MASS, DAMPING, **options))
     starts = random_starts(world, count, 1).array + 0.01
@@ -42,7 +42,13 @@ def cart_problem(count=3, ticks=30, **options):
     world = build(scene("cart"), "explicit")
     truth = {CART[0]: 2.3, CART[1]: 0.7}
     episodes = record(
-        AnalyticCart(), count, truth=truth, noise=CART_NOISE, ticks=ticks, size=10.0, seed=2
+        AnalyticCart(substeps=1),
+        count,
+        truth=truth,
+        noise=CART_NOISE,
+        ticks=ticks,
+        size=10.0,
+        seed=2,
     )
     problem = pose(world, episodes, quick(*CART, **options))
     return problem, problem.prior_mean + 0.1, random_starts(world, count, 2).array
@@ -172,7 +178,7 @@ def test_warm_up_rows_are_not_scored_where_starts_come_from_them():
 
 
 def test_both_ways_to_starts_recover_the_truth():
-    world = AnalyticPendulum()
+    world = AnalyticPendulum(substeps=1)
     episodes = record(world, 10, truth=TRUTH, noise={"pivot.pos": 1e-3, "pivot.vel": 1e-2}, seed=4)
     for mode in ("joint", "warmup"):
         _, _, result = identify(world, episodes, config=quick(*TRUTH, starts=mode, warmup=10))
@@ -196,7 +202,7 @@ def test_chunks_do_not_change_the_jacobian(monkeypatch):
 
 def test_a_failed_simulation_costs_much_but_stays_finite():
     world = AnalyticCart(substeps=1)
-    episodes = record(AnalyticCart(), 2, noise=CART_NOISE, ticks=500)
+    episodes = record(AnalyticCart(substeps=1), 2, noise=CART_NOISE, ticks=500)
     problem = pose(world, episodes, quick(*CART))
     stiff = Values(names=CART, array=np.array([[0.1, 20.0]]))
     u = problem.transform.forward(stiff.array[0])
