@@ -86,7 +86,7 @@ def _known(problem: ArmProblem, spec: Spec) -> Belief:
 
 
 def ours(problem: ArmProblem, *, start_known: bool, seed: int) -> Fit:
-    """``sameworld.identify`` with its defaults; the noise is stated, as for the opponents."""
+    """``sameworld.identify``, default options but noise weights; the noise is stated for all."""
     began = time.process_time()
     world = build(scene_of(problem), "explicit")
     episode = episode_of(problem, world.spec, start_known=start_known)
@@ -146,7 +146,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, float]:
         table = summary(found, suffix)
         show(
             f"Eight arm parameters, ten seeds, start {'known' if start_known else 'unknown'}",
-            ("method", "median error %", "worst error %", "rollouts", "CPU s"),
+            ("method", "median error %", "worst error %", "optimiser rollouts", "CPU s"),
             [
                 (
                     rows[0][0].label,

@@ -217,6 +217,16 @@ class Episode:
         return tuple(c for c in self.channels if c.role == "observation")
 
     @property
+    def start_prior(self) -> Belief:
+        """Opinion on the start that owes nothing to the episode's own rows.
+
+        Starts that ``identify`` left have seen the whole episode: using them again would count its
+        rows twice, and predictions would know the future.
+        """
+        own = [p.name for p in self.start.parameters if p.source == "identified"]
+        return self.start.without(own) if own else self.start
+
+    @property
     def begin(self) -> float:
         """Time of the first observation [s]; worlds start here."""
         return min(float(c.time[0]) for c in self.observations)

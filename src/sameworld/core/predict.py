@@ -9,6 +9,7 @@ import numpy as np
 
 from sameworld.core.arrays import Array
 from sameworld.core.episode import Episode
+from sameworld.core.errors import SpecError
 from sameworld.core.prediction import ChannelPrediction, Prediction
 from sameworld.core.residuals import shared_channels
 from sameworld.core.rollout import rollout
@@ -73,6 +74,8 @@ def predict_all(
     seed: int = 0,
 ) -> list[Prediction]:
     """Predict many episodes in batches; each result equals that of ``predict``."""
+    if not 0 < level < 1:
+        raise SpecError(f"level = {level} must be a probability in (0, 1), for example 0.9.")
     for episode in episodes:
         check_episode(world.spec, episode)
     known = world.parameters.discrepancy

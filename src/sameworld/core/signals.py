@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 
 import numpy as np
 
 from sameworld.core.arrays import Array
 from sameworld.core.episode import Channel, Episode
-from sameworld.core.errors import EpisodeError, listed
+from sameworld.core.errors import EpisodeError, SameworldWarning, listed
 from sameworld.core.manifolds import compose, inverse, inverse_left_jacobian, quat_exp, quat_log
 from sameworld.core.spec import ChannelSpec, Spec
 from sameworld.core.units import suspicion
@@ -104,12 +105,7 @@ def held_actions(spec: Spec, episode: Episode, begin: float, ticks: int) -> Arra
     times = begin + spec.period * np.arange(ticks, dtype=np.float64)
     columns: list[Array] = []
     for action in spec.actions:
-        if action.name not in episode:
-            have = [c.name for c in episode.channels if c.role != "observation"]
-            raise EpisodeError(
-                f"Episode '{episode.id}' lacks the action channel '{action.name}'. It has actions "
-                f"{listed(have)}; the world needs {listed(c.name for c in spec.actions)}."
-            )
+        _check_action(spec, action, episode)
         held = episode[action.name].averaged(times, spec.period)
         if held.shape[1:] != action.shape:
             raise EpisodeError(
@@ -143,6 +139,34 @@ def check_episode(spec: Spec, episode: Episode, *, names: Sequence[str] | None =
     for channel in episode.channels:
         if channel.name in offered:
             _check_channel(offered[channel.name], channel, episode.id)
+    for action in spec.actions:
+        _check_action(spec, action, episode)
+
+
+def _check_action(spec: Spec, action: ChannelSpec, episode: Episode) -> None:
+    """An action channel must be there and must have been sent while the episode ran."""
+    if action.name not in episode:
+        have = [c.name for c in episode.channels if c.role != "observation"]
+        raise EpisodeError(
+            f"Episode '{episode.id}' lacks the action channel '{action.name}'. It has actions "
+            f"{listed(have)}; the world needs {listed(c.name for c in spec.actions)}."
+        )
+    sent = episode[action.name]
+    if len(sent) > 1 and (sent.time[-1] < episode.begin or sent.time[0] > episode.end):
+        raise EpisodeError(
+            f"Action channel '{action.name}' of episode '{episode.id}' runs from "
+            f"{sent.time[0]:.6g} to {sent.time[-1]:.6g} s, the observations from "
+            f"{episode.begin:.6g} to {episode.end:.6g} s: no overlap. Bring both onto one clock."
+        )
+    beyond = (sent.values < action.low) | (sent.values > action.high)
+    if beyond.any():
+        warnings.warn(
+            f"{int(beyond.sum())} of {beyond.size} commands on '{action.name}' of episode "
+            f"'{episode.id}' lie outside [{action.low:.4g}, {action.high:.4g}] {action.unit} and "
+            "are limited. Check their unit and scale.",
+            SameworldWarning,
+            stacklevel=3,
+        )
 
 
 def _check_channel(spec: ChannelSpec, channel: Channel, episode: str) -> None:

@@ -27,6 +27,9 @@ from sameworld.core.world import Context, World
 
 __all__ = ["StartEstimate", "context_from", "estimate_starts", "guess_starts", "session_values"]
 
+#: Predicted decrease of the cost, relative, at which an episode's start is left alone.
+_TOLERANCE = 1e-6
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StartEstimate:
@@ -75,7 +78,7 @@ def guess_starts(spec: Spec, episodes: Sequence[Episode], warmup: int) -> Values
             array[row, [names.index(name) for name in channel.rate]] = rate[: len(channel.rate)]
         for (channel, _), (value, _) in zip(shared, lines, strict=True):
             array[row, [names.index(name) for name in channel.start]] = value[: len(channel.start)]
-        for parameter in episode.start.parameters:
+        for parameter in episode.start_prior.parameters:
             if parameter.name in names:
                 array[row, names.index(parameter.name)] = parameter.value
     low = np.array([p.low for p in spec.start.parameters])
@@ -131,20 +134,22 @@ def estimate_starts(
     _check_rows(world.spec, episodes, warmup)
     problem = _StartProblem(world, episodes, warmup, parameters, noise, seed)
     values, free = guess_starts(world.spec, episodes, warmup).array.copy(), problem.free
-    damping = np.full(len(episodes), 1e-6)
+    damping, done = np.full(len(episodes), 1e-6), np.zeros(len(episodes), dtype=np.bool_)
     cost, gradient, hessian = problem.normal(values)
     for _ in range(iterations):
+        steps = _damped_steps(hessian, gradient, damping)
+        curved = gradient + 0.5 * np.einsum("efg,eg->ef", hessian, steps)
+        done |= -np.sum(steps * curved, axis=1) <= _TOLERANCE * np.maximum(cost, 1.0)
+        if done.all():
+            break
         moved = values.copy()
-        moved[:, free] += _damped_steps(hessian, gradient, damping)
+        moved[:, free] += steps
         moved = problem.clip(moved)
         trial, trial_gradient, trial_hessian = problem.normal(moved)
-        better = trial < cost
-        gain = cost - trial
+        better = (trial < cost) & ~done
         values[better], gradient[better] = moved[better], trial_gradient[better]
         hessian[better], cost = trial_hessian[better], np.where(better, trial, cost)
         damping = np.where(better, damping * 0.1, np.minimum(damping * 30 + 1e-6, 1e6))
-        if np.all(gain <= 1e-6 * np.maximum(cost, 1.0)):
-            break
     covariance = np.zeros((len(episodes), len(problem.names), len(problem.names)))
     covariance[np.ix_(range(len(episodes)), free, free)] = _pinv(hessian)
     return StartEstimate(values=Values(names=problem.names, array=values), covariance=covariance)
@@ -194,7 +199,7 @@ class _StartProblem:
         mean = np.repeat(start.mean.array, len(self._episodes), axis=0)
         std = np.repeat(start.std[None], len(self._episodes), axis=0)
         for row, episode in enumerate(self._episodes):
-            for parameter in episode.start.parameters:
+            for parameter in episode.start_prior.parameters:
                 if parameter.name in self.names:
                     column = self.names.index(parameter.name)
                     mean[row, column], std[row, column] = parameter.value, parameter.std

@@ -15,8 +15,7 @@ TRUTH = {MASS: 0.8, DAMPING: 0.05}
 PERIOD = 0.02
 ONE = {"pivot.pos": 0.003}
 #: Each channel is audited as if the others were on time.
-ALONE = pytest.mark.xfail(reason="delays of several channels are not estimated jointly")
-BOTH = pytest.param(PENDULUM_NOISE, marks=ALONE)
+BOTH = PENDULUM_NOISE
 
 
 def audited(noise=ONE, *, shift=0.0, seed=1, size=1.0, only=None, count=8, ticks=60, **options):
@@ -47,7 +46,6 @@ def test_a_shift_of_one_step_is_flagged_with_its_sign_and_size(shift, noise):
         assert f"{audit.channel}: {audit.text}" in result.advice
 
 
-@ALONE
 def test_the_channel_that_lags_is_told_from_the_one_that_does_not():
     delays = {d.channel: d for d in audited(PENDULUM_NOISE, shift=1.0, only="pivot.vel").delays}
     assert delays["pivot.vel"].suspicious

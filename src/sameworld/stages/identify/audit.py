@@ -8,7 +8,7 @@ import numpy as np
 
 from sameworld.core.arrays import Array
 from sameworld.core.residuals import Comparison
-from sameworld.maths.projection import project_out
+from sameworld.maths.projection import project_out, pseudo_inverse
 from sameworld.maths.robust import autocorrelation, mad_scale
 from sameworld.stages.identify.eliminate import Linear
 from sameworld.stages.identify.problem import Problem
@@ -19,46 +19,74 @@ __all__ = ["delay_audit", "residual_summaries"]
 _SIGNIFICANT = 4.0
 _LARGE = 0.2
 _VISIBLE = 1e-4
+_LOOSE = 0.5
+_UNKNOWN = "A delay cannot be told from the unknown starts and parameters here."
 
 
 def delay_audit(problem: Problem, linear: Linear) -> tuple[DelayAudit, ...]:
-    """Time shift of each channel that the fit left unexplained.
+    """Time shift of each channel that the fit left unexplained, all channels at once.
 
     The derivative of a channel with respect to its delay is minus its rate; regressing the
-    residuals on it, after projecting out parameters and starts, gives the shift at no further
-    simulation. A shift that starts can absorb (a passive motion) is reported as unknown. Stamps
-    that are off by one step make identified parameters wrong by tens of percent.
+    residuals on the rates, after projecting out parameters and starts, gives the shifts at no
+    further simulation. A shift that starts or other shifts can absorb (a passive motion) is
+    reported as unknown. Stamps that are off by one step make parameters wrong by tens of percent.
     """
-    names = [c.name for c in problem.world.spec.observations]
+    names = [
+        c.name
+        for c in problem.world.spec.observations
+        if any(p.channel.name == c.name for b in linear.blocks for p in b.parts)
+    ]
+    raw = [
+        np.stack([_rate_column(problem, linear, w, name) for name in names], axis=1)
+        for w in range(len(linear.blocks))
+    ]
+    swept = [project_out(b.start, c) for b, c in zip(linear.blocks, raw, strict=True)]
+    theta = linear.jacobian
+    clean = project_out(theta[:, np.sum(theta**2, axis=0) > 0], np.concatenate(swept))
+    power = np.sum(np.concatenate(raw) ** 2, axis=0)
+    seen = _visible(clean, power)
+    delays, stds = _regressed(clean[:, seen], linear)
     found: list[DelayAudit] = []
-    for name in names:
-        if any(p.channel.name == name for b in linear.blocks for p in b.parts):
-            found.append(_channel_delay(problem, linear, name))
+    for k, name in enumerate(names):
+        if k in seen:
+            place = seen.index(k)
+            found.append(_judged(problem, name, float(delays[place]), float(stds[place])))
+        else:
+            found.append(
+                DelayAudit(channel=name, delay=0.0, std=np.inf, suspicious=False, text=_UNKNOWN)
+            )
     return tuple(found)
 
 
-def _channel_delay(problem: Problem, linear: Linear, name: str) -> DelayAudit:
-    columns = [_rate_column(problem, linear, w, name) for w in range(len(linear.blocks))]
-    swept = [project_out(b.start, column) for b, column in zip(linear.blocks, columns, strict=True)]
-    stacked, theta = np.concatenate(swept), linear.jacobian
-    moving = theta[:, np.sum(theta**2, axis=0) > 0]
-    clean = project_out(moving, stacked)
-    raw = float(sum(c @ c for c in columns))
-    power = float(clean @ clean)
-    period = _sampling(problem, name)
-    if power <= _VISIBLE * raw or raw == 0:
-        text = "A delay cannot be told from the unknown starts and parameters here."
-        return DelayAudit(channel=name, delay=0.0, std=np.inf, suspicious=False, text=text)
-    edges = np.cumsum([0, *(len(s) for s in swept)])
+def _visible(clean: Array, power: Array) -> list[int]:
+    """Channels whose delay shows in the residuals, most visible ones first to be kept."""
+    kept: list[int] = []
+    order: list[int] = np.argsort(-np.sum(clean**2, axis=0)).tolist()
+    for k in order:
+        left = project_out(clean[:, kept], clean[:, k])
+        if power[k] > 0 and float(left @ left) > _VISIBLE * power[k]:
+            kept.append(k)
+    return kept
+
+
+def _regressed(columns: Array, linear: Linear) -> tuple[Array, Array]:
+    """Delays [C] and their clustered standard deviations [C]."""
+    if columns.shape[1] == 0:
+        return np.zeros(0), np.zeros(0)
     residual = np.concatenate(linear.residual)
-    delay = -float(clean @ residual) / power
-    left = residual + delay * clean
-    scores = _cluster_scores(clean * left, edges, linear)
-    std = float(np.sqrt(np.sum(scores**2))) / power
+    inverse = pseudo_inverse(columns.T @ columns)
+    delays = -inverse @ (columns.T @ residual)
+    products = columns * (residual + columns @ delays)[:, None]
+    edges = np.cumsum([0, *(len(r) for r in linear.residual)])
+    scores = np.stack([_cluster_scores(p, edges, linear) for p in products.T], axis=1)
+    return delays, np.sqrt(np.sum((scores @ inverse) ** 2, axis=0))
+
+
+def _judged(problem: Problem, name: str, delay: float, std: float) -> DelayAudit:
+    period = _sampling(problem, name)
     suspicious = abs(delay) > _SIGNIFICANT * std and abs(delay) > _LARGE * period
-    return DelayAudit(
-        channel=name, delay=delay, std=std, suspicious=suspicious, text=_advice(delay, suspicious)
-    )
+    text = _advice(delay, suspicious) if suspicious or std < _LOOSE * period else _UNKNOWN
+    return DelayAudit(channel=name, delay=delay, std=std, suspicious=suspicious, text=text)
 
 
 def _cluster_scores(products: Array, edges: Array, linear: Linear) -> Array:

@@ -74,7 +74,8 @@ class IdentifyConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "free", tuple(self.free))
+        free = (self.free,) if isinstance(self.free, str) else tuple(self.free)
+        object.__setattr__(self, "free", free)
         words = {"weighting": Weighting, "search": Search, "loss": Loss, "starts": Starts}
         for name, literal in words.items():
             if getattr(self, name) not in get_args(literal):

@@ -224,6 +224,22 @@ def _with_start(episode: Episode, fitted: Fitted, index: int) -> Episode:
     return replace(episode, start=start)
 
 
+def _search_advice(final: Fitted, trial: Fitted | None) -> tuple[str, ...]:
+    """What the search itself says about the answer."""
+    lines: list[str] = []
+    if "maximum number" in final.optimum.message:
+        lines.append(
+            "The optimiser stopped at its evaluation limit: raise 'evaluations' and fit again."
+        )
+    costs = [row.cost for row in (trial or final).searches if np.isfinite(row.cost)]
+    if len(costs) > 1 and min(costs) < 0.9 * float(np.median(costs)):
+        lines.append(
+            "Starts of the search ended at different costs: raise 'polished' and 'candidates', or "
+            "begin from better values."
+        )
+    return tuple(lines)
+
+
 def _audited(final: Fitted) -> tuple[Problem, Linear]:
     """Problem and linearisation with joint starts and rates, computed again only if need be."""
     if final.problem.rates:
@@ -257,7 +273,8 @@ def _result(
         holdout=score,
         residuals=residual_summaries(final.problem, final.before, final.linear),
         delays=delays,
-        advice=advise(
+        advice=_search_advice(final, trial)
+        + advise(
             judged.verdicts,
             delays,
             episodes=len(episodes),

@@ -329,8 +329,8 @@ class Problem:
         slopes: list[float] = []
         columns: list[int] = []
         for column, name in enumerate(self.start_names):
-            own = window.first and name in window.piece.start.names
-            opinion = (window.piece.start if own else spec)[name]
+            own = window.first and name in window.piece.start_prior.names
+            opinion = (window.piece.start_prior if own else spec)[name]
             if np.isfinite(opinion.std) and opinion.std > 0:
                 gaps.append(float(start[spec.index(name)] - opinion.value) / opinion.std)
                 slopes.append(1 / opinion.std)

@@ -189,7 +189,8 @@ class IdentifyResult:
         history: Cost per outer iteration of the best start.
         episodes: Ids of the fitted episodes.
         windows: Number of shooting windows.
-        rollouts: Simulated trajectories spent.
+        rollouts: Trajectories that the optimiser simulated; screening, step choice, warm starts,
+            audits and cross-fitting come on top (``cpu_seconds`` counts everything).
         cpu_seconds: Process time spent.
         seed: Seed of everything random.
         blocks_only: Whether a world with ``fit`` trained blocks instead of named parameters.
