@@ -96,7 +96,7 @@ def test_the_same_command_resumes_and_gives_the_same_numbers(recordings, run_fol
 def test_other_options_in_the_same_folder_are_refused(recordings, run_folder, capsys):
     words = ["identify", "pendulum", str(recordings), "--out", str(run_folder), "--free", "*.mass"]
     assert main(words) == 2
-    assert "other inputs or options" in capsys.readouterr().err
+    assert "holds a run with other" in capsys.readouterr().err
 
 
 def test_report_renders_again_from_the_folder(run_folder, capsys):

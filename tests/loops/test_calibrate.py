@@ -1,12 +1,14 @@
 """Calibration into a run folder: what it holds, and which folders it refuses."""
 
 import json
+from dataclasses import replace
 
+import mujoco
 import numpy as np
 import pytest
 from calibrate_problem import TRUTH, config, episodes, run
 
-from sameworld.core import FitError, StoreError
+from sameworld.core import AddressError, FitError, StoreError
 from sameworld.loops.calibrate import CalibrateConfig, calibrate
 from sameworld.stages.identify import IdentifyConfig
 from sameworld.store import load_episodes, load_scene
@@ -97,10 +99,10 @@ def _answers(folder):
 def test_a_folder_with_another_run_is_refused_and_untouched(undisturbed):
     found = undisturbed
     before = (found.folder / "metrics.json").read_bytes()
-    with pytest.raises(StoreError, match="other inputs or options"):
+    with pytest.raises(StoreError, match="holds a run with other seed"):
         run(found.folder, seed=1)
     other = episodes(seed=5)
-    with pytest.raises(StoreError, match="other inputs or options"):
+    with pytest.raises(StoreError, match="holds a run with other fitted episodes"):
         calibrate(scene("cart"), other, config=config(), out=found.folder)
     assert (found.folder / "metrics.json").read_bytes() == before
 
@@ -127,3 +129,16 @@ def test_test_episodes_may_be_given_and_must_be_others(tmp_path):
 def test_impossible_options_are_refused(options):
     with pytest.raises(FitError):
         CalibrateConfig(identify=IdentifyConfig(free=tuple(TRUTH)), **options)
+
+
+def test_a_refused_attempt_leaves_the_folder_free_for_the_corrected_one(tmp_path):
+    wrong = replace(config(), identify=replace(config().identify, free=("joint:*.dampingg",)))
+    with pytest.raises(AddressError, match="matches no parameter"):
+        calibrate(scene("cart"), episodes(), config=wrong, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    found = calibrate(scene("cart"), episodes(), config=config(), out=tmp_path / "run")
+    text = (found.folder / "calibrated.xml").read_text()
+    raw = mujoco.MjModel.from_xml_string(text)
+    assert raw.body("cart").mass[0] == pytest.approx(
+        found.after.parameters["body:cart.mass"].value, rel=1e-5
+    )

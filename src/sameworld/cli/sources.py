@@ -32,7 +32,8 @@ def scene_from(source: str) -> Scene:
     from sameworld.zoo.scenes import scene, scene_names
 
     if Path(source).exists():
-        return load_scene(source)
+        kept = Path(source) / "scene"  # of a run folder
+        return load_scene(kept if (kept / "scene.xml").is_file() else source)
     if source in scene_names():
         return scene(source)
     raise StoreError(

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,13 @@ from sameworld.core.scene import HistoryLine, Scene
 from sameworld.core.world import World
 from sameworld.loops.film import FilmStrip, film_strips
 from sameworld.loops.metrics import held_out_metrics
-from sameworld.stages.identify import IdentifyConfig, IdentifyResult, identify, posterior_table
+from sameworld.stages.identify import (
+    IdentifyConfig,
+    IdentifyResult,
+    check_inputs,
+    identify,
+    posterior_table,
+)
 from sameworld.stages.identify.holdout import HIGHEST_LEVEL
 from sameworld.store import (
     RunFolder,
@@ -31,9 +37,10 @@ from sameworld.store import (
     versions,
     write_json,
     write_npz,
+    write_text,
 )
 from sameworld.worlds import build
-from sameworld.worlds.explicit import ExplicitConfig
+from sameworld.worlds.explicit import ExplicitConfig, ExplicitWorld
 
 __all__ = ["CalibrateConfig", "Calibration", "calibrate", "prediction_arrays"]
 
@@ -111,6 +118,7 @@ def calibrate(
 
     The folder holds ``config.json``, ``versions.json``, ``metrics.json``, ``result.json``,
     ``posterior.json`` (a table for domain randomisation), ``scene/`` (the calibrated scene),
+    ``calibrated.xml`` (plain MJCF with the fitted numbers),
     ``episodes/`` (with start beliefs), ``predictions.npz`` and ``checkpoints/``. A killed run that
     is started again with the same inputs resumes and gives the same answer.
 
@@ -128,10 +136,11 @@ def calibrate(
     """
     report = progress or silent
     kept, tested = _set_aside(episodes, test, config)
+    before = build(scene, "explicit", config=ExplicitConfig(threads=config.threads))
+    check_inputs(before, [*kept, *tested], config=config.identify)
     run = RunFolder.create(out)
     provenance = _provenance(scene, kept, tested, config)
     _claim(run, config, provenance)
-    before = build(scene, "explicit", config=ExplicitConfig(threads=config.threads))
     after, placed, result = identify(
         before,
         kept,
@@ -148,6 +157,7 @@ def calibrate(
     calibrated = _calibrated(scene, after, result, provenance, config)
     film = film_strips(after, tested[:1], old[:1], new[:1], config.film)
     _write(run, calibrated, placed, result, tested, new, metrics)
+    write_text(run.file("calibrated.xml"), cast(ExplicitWorld, after).mjcf())
     report(Progress(stage="predicting", done=2, total=2, message="done"))
     return Calibration(
         scene=calibrated,
@@ -212,15 +222,27 @@ def _claim(run: RunFolder, config: CalibrateConfig, provenance: Mapping[str, str
     """Refuse to mix two runs in one folder; a repeat of the same one resumes."""
     inputs = {k: v for k, v in provenance.items() if "version" not in k}
     record = _jsonable({"config": asdict(config), "inputs": inputs})
-    if run.file("config.json").exists():
+    begun = (run.path / "checkpoints").is_dir() or run.file("result.json").exists()
+    if begun and run.file("config.json").exists():
         kept = run.read("config.json")
         if kept != record:
             raise StoreError(
-                f"'{run.path}' holds a run with other inputs or options. Choose another folder, or "
-                "delete it."
+                f"'{run.path}' holds a run with other {_differing(kept, record)}. Choose another "
+                "folder, or delete it."
             )
         return
     run.save_config(record)
+
+
+def _differing(kept: Any, record: Mapping[str, Any]) -> str:
+    """Names of the inputs and options in which two runs differ."""
+    found: list[str] = []
+    for part, now in record.items():
+        then = kept.get(part, {}) if isinstance(kept, dict) else {}
+        flat = {**now, **now.get("identify", {})} if part == "config" else now
+        old = {**then, **then.get("identify", {})} if part == "config" else then
+        found += [k for k, v in flat.items() if k != "identify" and old.get(k) != v]
+    return ", ".join(dict.fromkeys(found)) or "inputs or options"
 
 
 def _jsonable(value: Any) -> Any:

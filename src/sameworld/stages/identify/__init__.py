@@ -2,7 +2,7 @@
 
 from sameworld.stages.identify.config import IdentifyConfig
 from sameworld.stages.identify.export import posterior_table
-from sameworld.stages.identify.identify import identify
+from sameworld.stages.identify.identify import check_inputs, identify
 from sameworld.stages.identify.result import (
     Combination,
     DelayAudit,
@@ -22,6 +22,7 @@ __all__ = [
     "ParameterVerdict",
     "ResidualSummary",
     "SearchStart",
+    "check_inputs",
     "identify",
     "posterior_table",
 ]

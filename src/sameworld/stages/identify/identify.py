@@ -10,6 +10,7 @@ from typing import cast
 
 import numpy as np
 
+from sameworld.core.address import match_names
 from sameworld.core.arrays import Array
 from sameworld.core.belief import Belief
 from sameworld.core.checkpoint import Checkpoint
@@ -33,7 +34,7 @@ from sameworld.stages.identify.result import HoldoutScore, IdentifyResult
 from sameworld.stages.identify.roughness import roughness
 from sameworld.stages.identify.verdicts import Judged, judge_all
 
-__all__ = ["identify"]
+__all__ = ["check_inputs", "identify"]
 
 _FOLDS = 5
 
@@ -71,6 +72,20 @@ def identify(
     """
     began = time.process_time()
     report = progress or silent
+    check_inputs(world, episodes, config=config)
+    if not config.free:
+        return _identify_blocks(cast(FitWorld, world), episodes, config, report, began)
+    return _identify_parameters(world, episodes, config, report, checkpoint, began)
+
+
+def check_inputs(world: World, episodes: Sequence[Episode], *, config: IdentifyConfig) -> None:
+    """Refuse what ``identify`` cannot work with, before anything is simulated.
+
+    Raises:
+        FitError: Nothing to fit, too little data, or the wrong kind of world.
+        EpisodeError: An episode does not fit the world.
+        AddressError: A pattern in ``config.free`` matches nothing.
+    """
     if not episodes:
         raise FitError("No episodes to fit. Record at least one.")
     twice = {e.id for e in episodes if sum(o.id == e.id for o in episodes) > 1}
@@ -84,13 +99,13 @@ def identify(
                 "config.free is empty and this world trains nothing by itself. Name parameters, "
                 f"for example free={world.parameters.names[:2]}."
             )
-        return _identify_blocks(cast(FitWorld, world), episodes, config, report, began)
+        return
     if world.spec.starts_from != "start":
         raise FitError(
             "Named parameters are fitted by least squares over named starts, and this world "
             "starts from a context. Leave config.free empty to train its blocks."
         )
-    return _identify_parameters(world, episodes, config, report, checkpoint, began)
+    match_names(config.free, world.parameters.names)
 
 
 # ---- named parameters ----------------------------------------------------------------------
