@@ -14,6 +14,9 @@ from sameworld.report.data import ReportData
 
 __all__ = ["ChannelScore", "Scores", "scores"]
 
+#: Episodes below which no interval of a change is given.
+_FEWEST = 5
+
 
 @dataclass(frozen=True, kw_only=True)
 class ChannelScore:
@@ -87,6 +90,7 @@ def _errors(data: ReportData, spec: ChannelSpec) -> tuple[Array, Array] | None:
 
 def _score(spec: ChannelSpec, before: Array, after: Array, seed: int) -> ChannelScore:
     usable = np.isfinite(before).all() and np.isfinite(after).all() and (before > 0).all()
+    usable = usable and len(before) >= _FEWEST  # a bootstrap of fewer claims certainty
     return ChannelScore(
         name=spec.name,
         unit="rad" if spec.manifold == "quaternion" else spec.unit,
