@@ -27,24 +27,31 @@ class Options:
         out: Where the flat JSON goes.
         predictions: Where the raw predictions go.
         threads: Threads for simulations.
+        seed: Which draw of the problems.
     """
 
     data: Path | None
     out: Path | None
     predictions: Path | None
     threads: int
+    seed: int
 
 
 def options(description: str, argv: Sequence[str] | None = None) -> Options:
-    """Parse ``--data DIR --out FILE.json --predictions FILE.npz --threads N``."""
+    """Parse ``--data DIR --out FILE.json --predictions FILE.npz --threads N --seed N``."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--data", type=Path, help="folder of the full data set")
     parser.add_argument("--out", type=Path, help="write the numbers as flat JSON")
     parser.add_argument("--predictions", type=Path, help="write raw held-out predictions (npz)")
     parser.add_argument("--threads", type=int, default=1, help="simulation threads")
+    parser.add_argument("--seed", type=int, default=0, help="another draw of synthetic problems")
     found = parser.parse_args(argv)
     return Options(
-        data=found.data, out=found.out, predictions=found.predictions, threads=found.threads
+        data=found.data,
+        out=found.out,
+        predictions=found.predictions,
+        threads=found.threads,
+        seed=found.seed,
     )
 
 

@@ -35,6 +35,8 @@ from sameworld.worlds import build
 
 #: Problems per scene, and episodes per problem.
 PROBLEMS, EPISODES = 10, 12
+#: Distance between the problems of one seed and those of the next.
+SEEDS = 1000
 #: Problems of the scene with contact, which is reported apart.
 CONTACTS = 3
 #: Rounds of re-estimating residual scales: enough for them to settle.
@@ -354,7 +356,7 @@ def _episode(
 
 
 def fit(setup: Setup, episodes: Sequence[Episode], seed: int) -> IdentifyResult:
-    """Fit the coarse world with the prior and default options."""
+    """Fit the coarse world with the prior that the truth was drawn from."""
     parameters = tuple(
         Parameter(
             name=address,
@@ -429,15 +431,15 @@ def summary(outcomes: Sequence[Outcome]) -> dict[str, float]:
     }
 
 
-def run(name: str, setup: Setup, problems: int) -> list[Outcome]:
+def run(name: str, setup: Setup, problems: int, seed: int) -> list[Outcome]:
     """Generate and fit the problems of one scene."""
     found: list[Outcome] = []
-    for problem in range(problems):
+    for problem in range(seed * SEEDS, seed * SEEDS + problems):
         rng = np.random.default_rng([*name.encode(), problem])
         truth = draw_truth(setup, rng)
         found.append(judge(setup, truth, fit(setup, record(setup, truth, rng), problem)))
         z = " ".join(f"{v:+.2f}" for v in found[-1].z)
-        print(f"{name} {problem + 1}/{problems}: z = {z}", flush=True)
+        print(f"{name} {len(found)}/{problems}: z = {z}", flush=True)
     return found
 
 
@@ -445,8 +447,8 @@ def main(argv: Sequence[str] | None = None) -> dict[str, float]:
     """Run the benchmark."""
     opts = options(__doc__ or "", argv)
     began = time.process_time()
-    found = {name: run(name, SETUPS[name], PROBLEMS) for name in SETUPS}
-    apart = {name: run(name, APART[name], CONTACTS) for name in APART}
+    found = {name: run(name, SETUPS[name], PROBLEMS, opts.seed) for name in SETUPS}
+    apart = {name: run(name, APART[name], CONTACTS, opts.seed) for name in APART}
     numbers = summary([o for outcomes in found.values() for o in outcomes])
     per_scene = {name: summary(outcomes) for name, outcomes in (found | apart).items()}
     for name, each in per_scene.items():

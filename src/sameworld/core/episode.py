@@ -13,9 +13,18 @@ from sameworld.core.arrays import Array, finite_array
 from sameworld.core.belief import Belief
 from sameworld.core.errors import EpisodeError, closest, listed
 
-__all__ = ["Channel", "Episode", "EpisodeSource", "Recording", "Role", "Stream"]
+__all__ = [
+    "Channel",
+    "Episode",
+    "EpisodeSource",
+    "Recording",
+    "Role",
+    "Stream",
+    "StreamKind",
+]
 
 Role = Literal["observation", "action", "exogenous"]
+StreamKind = Literal["numbers", "images"]
 EpisodeSource = Literal["real", "mujoco", "jax", "learned", "hybrid", "analytic"]
 
 
@@ -43,7 +52,9 @@ class Stream:
         values: Numbers [T, ...]; images stay in files and are named by ``source``.
         unit: Unit as recorded, empty if unknown.
         clock: Name of the clock the stamps belong to.
-        source: Where it came from (path inside the recording, topic).
+        source: Where it came from (path inside the recording, topic; for images the video file).
+        kind: ``numbers``, or ``images`` whose values are frame numbers [T] in ``source``.
+        labels: Names of the columns of samples of shape [N]; empty if unknown.
     """
 
     name: str
@@ -52,9 +63,20 @@ class Stream:
     unit: str = ""
     clock: str = "host"
     source: str = ""
+    kind: StreamKind = "numbers"
+    labels: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         stamps = finite_array(self.time, f"Stream '{self.name}' time", error=EpisodeError, ndim=1)
+        if self.kind not in get_args(StreamKind):
+            raise EpisodeError(
+                f"Stream '{self.name}' has kind '{self.kind}'; use {get_args(StreamKind)}."
+            )
+        if self.labels and self.values.shape[1:] != (len(self.labels),):
+            raise EpisodeError(
+                f"Stream '{self.name}' has {len(self.labels)} labels for samples of shape "
+                f"{self.values.shape[1:]}."
+            )
         if len(stamps) != len(self.values):
             raise EpisodeError(
                 f"Stream '{self.name}' has {len(stamps)} stamps and {len(self.values)} values."
@@ -68,11 +90,33 @@ class Recording:
 
     Attributes:
         id: Name of the recording.
-        streams: Streams by name.
+        streams: Streams; names are unique.
+        notes: What a reader could not recover or had to assume, one sentence each.
+        session: Name of the session it belongs to, empty if unknown.
+        task: What was done, in words, empty if unknown.
     """
 
     id: str
     streams: tuple[Stream, ...]
+    notes: tuple[str, ...] = ()
+    session: str = ""
+    task: str = ""
+
+    def __post_init__(self) -> None:
+        names = [s.name for s in self.streams]
+        twice = sorted({n for n in names if names.count(n) > 1})
+        if twice:
+            raise EpisodeError(f"Recording '{self.id}' has stream(s) {listed(twice)} twice.")
+
+    def __getitem__(self, name: str) -> Stream:
+        for stream in self.streams:
+            if stream.name == name:
+                return stream
+        names = [s.name for s in self.streams]
+        raise EpisodeError(
+            f"Recording '{self.id}' has no stream '{name}'. It has {listed(names)}."
+            f"{closest(name, names)}"
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
