@@ -79,7 +79,7 @@ def describe(source: str) -> Description:
         return _describe_run(path)
     if (path / "episodes.jsonl").is_file():
         return describe_episodes(episodes_from(source))
-    if (path / "scene.xml").is_file() or path.suffix == ".xml":
+    if (path / "scene.xml").is_file() or path.suffix in (".xml", ".urdf", ".xacro"):
         return describe_scene(scene_from(source))
     if path.suffix == ".json" and path.is_file():
         return describe_belief(load_belief(path))

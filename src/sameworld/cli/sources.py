@@ -23,14 +23,17 @@ RECORDINGS: dict[str, Callable[[int | None], tuple[Episode, ...]]] = {"cube_toss
 
 
 def scene_from(source: str) -> Scene:
-    """A scene folder, an MJCF file, or a scene of the zoo.
+    """A scene folder, an MJCF or URDF file, or a scene of the zoo.
 
     Raises:
         StoreError: It is none of them.
+        SceneError: A robot description says impossible things.
     """
     from sameworld.store import load_scene
     from sameworld.zoo.scenes import scene, scene_names
 
+    if Path(source).suffix in (".urdf", ".xacro"):
+        return _scene_of_robot(source)
     if Path(source).exists():
         kept = Path(source) / "scene"  # of a run folder
         return load_scene(kept if (kept / "scene.xml").is_file() else source)
@@ -40,6 +43,14 @@ def scene_from(source: str) -> Scene:
         f"'{source}' is neither a scene folder nor an MJCF file, and the zoo has no such scene. "
         f"Zoo: {listed(scene_names())}.{closest(source, scene_names())}"
     )
+
+
+def _scene_of_robot(source: str) -> Scene:
+    from sameworld.store import read_urdf
+    from sameworld.worlds.explicit.urdf import scene_from_urdf
+
+    scene, _ = scene_from_urdf(read_urdf(source))
+    return scene
 
 
 def episodes_from(source: str) -> tuple[Episode, ...]:

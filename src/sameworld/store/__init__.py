@@ -15,6 +15,7 @@ from sameworld.store.files import (
 )
 from sameworld.store.runs import Checkpoint, RunFolder, StoreWarning, versions
 from sameworld.store.scenes import load_scene, save_scene
+from sameworld.store.urdf import parse_urdf, read_urdf
 
 __all__ = [
     "Checkpoint",
@@ -27,9 +28,11 @@ __all__ = [
     "load_belief",
     "load_episodes",
     "load_scene",
+    "parse_urdf",
     "read_json",
     "read_npz",
     "read_text",
+    "read_urdf",
     "save_belief",
     "save_episodes",
     "save_scene",

@@ -1,0 +1,135 @@
+"""What the shapes of a link say: volume, hull, inertia if filled evenly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.spatial import ConvexHull, QhullError
+
+from sameworld.core.arrays import Array
+from sameworld.core.errors import SceneError
+from sameworld.maths.inertia import rotated
+from sameworld.maths.rotations import rotate
+from sameworld.store.urdf_mjcf import geometry_mjcf
+from sameworld.store.urdf_robot import UrdfInertial, UrdfRobot
+from sameworld.worlds.explicit.engine import Model, captured_warnings, mj
+
+__all__ = ["LinkGeometry", "link_geometries"]
+
+_DENSITY = 1000.0
+_CORNERS = np.array([[i, j, k] for i in (-1, 1) for j in (-1, 1) for k in (-1, 1)], dtype=float)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LinkGeometry:
+    """The shapes of one link, in its frame.
+
+    Attributes:
+        points: Points whose convex hull holds every shape [N, 3] m.
+        volume: Sum of the volumes of the convex pieces that count as solid [m^3].
+        com: Centre of those pieces [3] m.
+        unit_inertia: Their inertia about it for one kilogram [3, 3] m^2.
+    """
+
+    points: Array
+    volume: float
+    com: Array
+    unit_inertia: Array
+
+    @property
+    def low(self) -> Array:
+        """Lowest corner of the bounding box [3] m."""
+        return self.points.min(axis=0)
+
+    @property
+    def high(self) -> Array:
+        """Highest corner of the bounding box [3] m."""
+        return self.points.max(axis=0)
+
+    @property
+    def size(self) -> float:
+        """Longest side of the bounding box [m]."""
+        return float((self.high - self.low).max())
+
+    @cached_property
+    def _planes(self) -> Array | None:
+        try:
+            return np.asarray(ConvexHull(self.points).equations, dtype=np.float64)
+        except (QhullError, ValueError):
+            return None  # flat: the bounding box stands in
+
+    def beyond(self, point: Array) -> float:
+        """Distance of a point [3] m from the inside of the hull [m]; negative inside.
+
+        Exact beside a face, too small beside an edge or corner.
+        """
+        if self._planes is None:
+            return float(np.maximum(self.low - point, point - self.high).max())
+        return float((self._planes[:, :3] @ point + self._planes[:, 3]).max())
+
+    def reach(self, point: Array, axes: Array) -> Array:
+        """Largest distance of any shape from lines through a point along the axes' columns [m]."""
+        arms = self.points - point
+        along = arms @ axes
+        square = np.sum(arms**2, axis=1)[:, None] - along**2
+        return np.sqrt(np.maximum(square, 0.0).max(axis=0))
+
+    def moments(self, mass: float) -> Array:
+        """Principal moments [3] kg m^2 of the shapes filled evenly with a mass [kg]."""
+        return np.asarray(mass * np.linalg.eigvalsh(self.unit_inertia), dtype=np.float64)
+
+    def filled(self, mass: float) -> UrdfInertial:
+        """Inertia of the shapes filled evenly with a mass [kg]."""
+        return UrdfInertial(mass=mass, com=self.com, inertia=mass * self.unit_inertia)
+
+
+def link_geometries(robot: UrdfRobot) -> dict[str, LinkGeometry]:
+    """Geometry of every link that has shapes, by name.
+
+    Raises:
+        SceneError: MuJoCo cannot use a shape.
+    """
+    model = _compiled(robot)
+    found: dict[str, LinkGeometry] = {}
+    for link in robot.links:
+        if link.shapes:
+            found[link.name] = _geometry(model, model.body(f"link {link.name}").id)
+    return found
+
+
+def _compiled(robot: UrdfRobot) -> Model:
+    with captured_warnings():
+        try:
+            text, assets = geometry_mjcf(robot), dict(robot.assets)
+            return mj.MjSpec.from_string(text, assets=assets).compile()
+        except ValueError as cause:
+            told = " ".join(str(cause).split())
+            raise SceneError(f"A shape of robot '{robot.name}' cannot be used: {told}") from cause
+
+
+def _geometry(model: Model, body: int) -> LinkGeometry:
+    mass = float(model.body_mass[body])
+    inertia = rotated(np.diag(model.body_inertia[body]), np.array(model.body_iquat[body]))
+    weight = mass if mass > 0 else 1.0
+    first, count = int(model.body_geomadr[body]), int(model.body_geomnum[body])
+    points = [_points(model, geom) for geom in range(first, first + count)]
+    return LinkGeometry(
+        points=np.concatenate(points),
+        volume=mass / _DENSITY,
+        com=np.array(model.body_ipos[body]),
+        unit_inertia=inertia / weight,
+    )
+
+
+def _points(model: Model, geom: int) -> Array:
+    mesh = int(model.geom_dataid[geom])
+    if mesh >= 0:
+        first, count = int(model.mesh_vertadr[mesh]), int(model.mesh_vertnum[mesh])
+        local = np.array(model.mesh_vert[first : first + count], dtype=np.float64)
+    else:
+        box = np.array(model.geom_aabb[geom], dtype=np.float64)
+        local = box[:3] + _CORNERS * box[3:]
+    place = np.array(model.geom_pos[geom]), np.array(model.geom_quat[geom])
+    return place[0] + rotate(place[1], local)
