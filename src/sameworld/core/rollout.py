@@ -162,7 +162,8 @@ def simulate(
     seen, taken = [world.observe(state)], list[NDArray[Any]]()
     for _ in range(ticks):
         carry, action = policy.act(carry, seen[-1])
-        waiting.append(np.asarray(action, dtype=np.float64).reshape(batch, size))
+        given = np.asarray(action, dtype=np.float64).reshape(batch, -1)
+        waiting.append(world.spec.completed(given).reshape(batch, size))
         taken.append(waiting.popleft())
         state = world.step(state, taken[-1])
         seen.append(world.observe(state))

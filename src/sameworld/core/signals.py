@@ -105,6 +105,9 @@ def held_actions(spec: Spec, episode: Episode, begin: float, ticks: int) -> Arra
     times = begin + spec.period * np.arange(ticks, dtype=np.float64)
     columns: list[Array] = []
     for action in spec.actions:
+        if action.default is not None and action.name not in episode:
+            columns.append(np.full((ticks, action.size), action.default))
+            continue
         _check_action(spec, action, episode)
         held = episode[action.name].averaged(times, spec.period)
         if held.shape[1:] != action.shape:
@@ -145,6 +148,8 @@ def check_episode(spec: Spec, episode: Episode, *, names: Sequence[str] | None =
 
 def _check_action(spec: Spec, action: ChannelSpec, episode: Episode) -> None:
     """An action channel must be there and must have been sent while the episode ran."""
+    if action.name not in episode and action.default is not None:
+        return
     if action.name not in episode:
         have = [c.name for c in episode.channels if c.role != "observation"]
         raise EpisodeError(

@@ -35,6 +35,8 @@ class ChannelSpec:
             quaternion: the three rotation-vector components).
         rate: Start parameters that are the time derivative of this signal at time 0 (for a
             quaternion: the body-frame angular velocity).
+        default: Value of an exogenous input (battery voltage, enable flag) where nobody gives it;
+            ``None`` for signals that must be given.
     """
 
     name: str
@@ -46,6 +48,7 @@ class ChannelSpec:
     manifold: Manifold = "linear"
     start: tuple[str, ...] = ()
     rate: tuple[str, ...] = ()
+    default: float | None = None
 
     def __post_init__(self) -> None:
         if self.manifold not in get_args(Manifold):
@@ -113,6 +116,25 @@ class Spec:
     def action_size(self) -> int:
         """Length A of the flat action vector."""
         return sum(c.size for c in self.actions)
+
+    def completed(self, actions: Array) -> Array:
+        """Fill in exogenous inputs that a policy does not decide.
+
+        Args:
+            actions: Either whole action vectors [B, A], or only what has no default [B, A'].
+        """
+        own = sum(c.size for c in self.actions if c.default is None)
+        if actions.shape[1] != own or own == self.action_size:
+            return actions
+        parts: list[Array] = []
+        at = 0
+        for channel in self.actions:
+            if channel.default is None:
+                parts.append(actions[:, at : at + channel.size])
+                at += channel.size
+            else:
+                parts.append(np.full((len(actions), channel.size), channel.default))
+        return np.concatenate(parts, axis=1)
 
     def observation(self, name: str) -> ChannelSpec:
         """Look up an observation channel.

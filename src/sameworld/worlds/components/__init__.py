@@ -1,1 +1,6 @@
-"""Dynamics that MJCF lacks."""
+"""Pieces of dynamics that MJCF lacks: friction laws, firmware controllers, impedance, cars."""
+
+from sameworld.worlds.components.law import Clock, Effect, Field, Law, Motion, Signal
+from sameworld.worlds.components.registry import LAWS, law_of
+
+__all__ = ["LAWS", "Clock", "Effect", "Field", "Law", "Motion", "Signal", "law_of"]

@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from sameworld.worlds.explicit.engine import Model, mj
 from sameworld.worlds.explicit.slots import Bounds, FieldWrite, Slot, SpecWrite, around, positive
 
-__all__ = ["actuator_slots", "control_unit", "is_position_servo", "is_velocity_servo"]
+__all__ = [
+    "actuator_slots",
+    "control_unit",
+    "is_direct_drive",
+    "is_position_servo",
+    "is_velocity_servo",
+]
 
 _GAIN, _BIAS, _DYN = "gainprm", "biasprm", "dynprm"
 #: LuGre parameters of a DC motor and where MuJoCo compiles them to.
@@ -32,6 +38,20 @@ def is_position_servo(model: Model, actuator: int) -> bool:
 def is_velocity_servo(model: Model, actuator: int) -> bool:
     """Whether force is ``kv (control - velocity)``."""
     return _is_servo(model, actuator, 2) and float(model.actuator_biasprm[actuator, 1]) == 0.0
+
+
+def is_direct_drive(model: Model, actuator: int) -> bool:
+    """Whether the actuator hands its control on as a force to one joint, unlimited and at once."""
+    joints = (int(mj.mjtTrn.mjTRN_JOINT), int(mj.mjtTrn.mjTRN_JOINTINPARENT))
+    return (
+        int(model.actuator_trntype[actuator]) in joints
+        and _gain_type(model, actuator) == "FIXED"
+        and _bias_type(model, actuator) == "NONE"
+        and _dyn_type(model, actuator) == "NONE"
+        and float(model.actuator_gainprm[actuator, 0]) == 1.0
+        and not model.actuator_ctrllimited[actuator]
+        and int(model.actuator_history[actuator, 0]) == 0
+    )
 
 
 def _is_servo(model: Model, actuator: int, term: int) -> bool:

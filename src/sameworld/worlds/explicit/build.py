@@ -29,10 +29,11 @@ def explicit_world(scene: Scene, config: ExplicitConfig | None = None) -> Explic
     Warns:
         SameworldWarning: A parameter in the scene's belief has no effect.
     """
-    if scene.components:
+    if scene.components and config is not None and config.guard is not None:
         raise SceneError(
-            f"Scene '{scene.name}' has components {listed(c.name for c in scene.components)}, "
-            "which the explicit world does not simulate yet. Remove them to run plain MuJoCo."
+            f"Scene '{scene.name}' has components {listed(c.name for c in scene.components)}; "
+            "failures of such scenes cannot be dumped for replay by plain MuJoCo. Build it without "
+            "'guard'."
         )
     kernel = make_kernel(scene, config or ExplicitConfig())
     everything = Belief(parameters=tuple(slot.parameter() for slot in kernel.slots))

@@ -54,7 +54,7 @@ class Signal:
     """
 
     spec: ChannelSpec
-    source: Literal["qpos", "qvel", "sensordata"]
+    source: Literal["qpos", "qvel", "sensordata", "memory"]
     first: int
 
     def read(self, array: Array) -> Array:

@@ -69,6 +69,7 @@ def compile_scene(scene: Scene, config: ExplicitConfig) -> Compiled:
     spec.compiler.fusestatic = False
     raw = compile_spec(spec, scene.name)
     _name_everything(spec)
+    _stiffen(spec, scene)
     weighed = [body.name for body in spec.bodies[1:] if not body.explicitinertial]
     _freeze_inertias(spec, raw)
     named = compile_spec(spec, scene.name)
@@ -143,6 +144,27 @@ def _check_unchanged(raw: Model, named: Model, name: str) -> None:
                 f"Scene '{name}': '{field}' changes when inertias are written out explicitly. "
                 "Remove compiler options such as alignfree and write <inertial> elements."
             )
+
+
+# ---- friction of components --------------------------------------------------------------------
+
+
+def _stiffen(spec: SpecTree, scene: Scene) -> None:
+    """Let joints whose friction components compute stick: MuJoCo's usual softness makes them creep.
+
+    Joints for which the MJCF says otherwise are left alone.
+    """
+    usual = (np.array([0.02, 1.0]), np.array([0.9, 0.95, 0.001]))
+    for component in scene.components:
+        kind, _, name = component.target.partition(":")
+        joint = spec.joint(name) if kind == "joint" else None
+        if joint is None:
+            continue
+        if not np.allclose(joint.solref_friction[:2], usual[0]):
+            continue
+        if np.allclose(joint.solimp_friction[:3], usual[1]):
+            joint.solref_friction = [2 * float(spec.option.timestep), 1.0]
+            joint.solimp_friction = [0.9999, 0.9999, 0.001, 0.5, 2.0]
 
 
 # ---- names -------------------------------------------------------------------------------------

@@ -14,7 +14,17 @@ from sameworld.core.errors import AddressError, closest, listed
 from sameworld.core.parameters import Parameter
 from sameworld.core.scene import Scene
 from sameworld.core.spec import Spec
+from sameworld.worlds.components.law import Clock
 from sameworld.worlds.explicit.addresses import model_slots
+from sameworld.worlds.explicit.attach import (
+    Group,
+    attach,
+    component_actions,
+    component_channels,
+    component_slots,
+    component_starts,
+    grouped,
+)
 from sameworld.worlds.explicit.channels import (
     Signal,
     action_channels,
@@ -23,13 +33,15 @@ from sameworld.worlds.explicit.channels import (
     unique_names,
 )
 from sameworld.worlds.explicit.compile import Compiled, compile_scene
+from sameworld.worlds.explicit.composed import Composed
 from sameworld.worlds.explicit.config import ExplicitConfig
 from sameworld.worlds.explicit.engine import Model, mj
+from sameworld.worlds.explicit.failures import Failure
 from sameworld.worlds.explicit.layout import INTEGRATION, Layout
 from sameworld.worlds.explicit.models import Models
 from sameworld.worlds.explicit.render import Painter
 from sameworld.worlds.explicit.sensing import Sensing, sensor_slots
-from sameworld.worlds.explicit.simulator import Simulator
+from sameworld.worlds.explicit.simulator import Simulator, Trace
 from sameworld.worlds.explicit.slots import Slot
 from sameworld.worlds.explicit.start import StartMap, start_map
 
@@ -49,6 +61,7 @@ class Kernel:
         starts: Start parameters and where they go.
         spec: The contract of the world.
         aliases: The other spelling of each contact pair to the one in use.
+        groups: The scene's components, by law.
     """
 
     config: ExplicitConfig
@@ -59,6 +72,7 @@ class Kernel:
     starts: StartMap
     spec: Spec
     aliases: dict[str, str]
+    groups: tuple[Group, ...] = ()
 
     @property
     def model(self) -> Model:
@@ -86,6 +100,13 @@ class Kernel:
         return Simulator(self.compiled, self.models, self.layout, self.config)
 
     @cached_property
+    def composed(self) -> Composed | None:
+        """The engine with components; ``None`` for a scene without."""
+        if not self.groups:
+            return None
+        return Composed(self.compiled, self.models, self.layout, self.simulator, self.groups)
+
+    @cached_property
     def sensing(self) -> Sensing:
         """Delay, gain and bias of the signals."""
         return Sensing(self.spec.observations, self.slots, self.spec.period)
@@ -95,9 +116,13 @@ class Kernel:
         """The renderer; opens OpenGL on first use."""
         return Painter(self.model, self.simulator, self.layout)
 
-    def signals(self, qpos: Array, qvel: Array, sensordata: Array) -> dict[str, Array]:
-        """Signals by name from joint and sensor arrays [..., n]."""
+    def signals(
+        self, qpos: Array, qvel: Array, sensordata: Array, memory: Array | None = None
+    ) -> dict[str, Array]:
+        """Signals by name from joint, sensor and component arrays [..., n]."""
         sources = {"qpos": qpos, "qvel": qvel, "sensordata": sensordata}
+        if memory is not None:
+            sources["memory"] = memory
         return {s.spec.name: s.read(sources[s.source]) for s in self.observed}
 
     def canonical(self, belief: Belief) -> Belief:
@@ -135,13 +160,30 @@ class Kernel:
         NaN where a start is not finite or the parameters are impossible.
         """
         rows = np.repeat(self._initial[None], len(starts), axis=0)
-        self.starts.write(starts, rows[:, self.layout.moving])
+        self.starts.write(starts[:, : len(self.starts.belief)], rows[:, self.layout.moving])
         models = self.models.assign(values, given)
         impossible = np.array([bool(edited.reason) for edited in models.models])[models.index]
         rows[impossible | ~self.layout.runnable(rows)] = np.nan
         if self.model.nhistory:
             self.simulator.fill_history(rows, models)
+        if self.composed is not None:
+            return self.composed.begun(rows, starts, values, models)
         return rows
+
+    def stepped(
+        self, rows: Array, values: Array, given: frozenset[str], actions: Array
+    ) -> tuple[Array, dict[int, Failure]]:
+        """Rows [B, size] one control period later under actions [B, A], and what failed."""
+        models = self.models.assign(values, given)
+        if self.composed is None:
+            return self.simulator.step(rows, models, actions)
+        return self.composed.step(rows, values, models, actions)
+
+    def simulated(self, rows: Array, values: Array, given: frozenset[str], actions: Array) -> Trace:
+        """Rows [B, size] simulated under actions [B, T, A]."""
+        if self.composed is None:
+            return self.simulator.rollout(rows, values, given, actions)
+        return self.composed.rollout(rows, values, given, actions)
 
     @cached_property
     def _initial(self) -> Array:
@@ -183,21 +225,27 @@ def make_kernel(scene: Scene, config: ExplicitConfig) -> Kernel:
     """
     compiled = compile_scene(scene, config)
     model = compiled.model
-    observed = (*joint_signals(model), *sensor_signals(model))
-    actions = tuple(action_channels(model))
+    clock = Clock(timestep=float(model.opt.timestep), substeps=compiled.substeps)
+    attached = attach(scene, model, clock)
+    shown = component_channels(attached)
+    observed = (*joint_signals(model), *sensor_signals(model), *shown)
+    actions = component_actions(attached, action_channels(model))
     channels = tuple(signal.spec for signal in observed)
     unique_names((*channels, *actions), scene.name)
     sensors = sensor_slots(model, observed)
     editing = [*model_slots(compiled, scene.belief.names)]
     editing += [slot for slot in sensors if slot.group != "sensor"]
-    slots = (*editing, *(slot for slot in sensors if slot.group == "sensor"))
+    believed = {p.name: p for p in scene.belief.parameters}
+    laws = component_slots(attached, believed)
+    slots = (*editing, *(slot for slot in sensors if slot.group == "sensor"), *laws)
     key = _home_keyframe(model)
     starts = start_map(model, model.qpos0 if key is None else model.key_qpos[key])
+    begun = (*starts.belief.parameters, *component_starts(attached))
     spec = Spec(
         period=compiled.period,
         observations=channels,
         actions=actions,
-        start=starts.belief,
+        start=Belief(parameters=begun),
         capabilities=frozenset({"rollout", "render"}),
     )
     return Kernel(
@@ -209,6 +257,7 @@ def make_kernel(scene: Scene, config: ExplicitConfig) -> Kernel:
         starts=starts,
         spec=spec,
         aliases=_aliases(slots),
+        groups=grouped(attached, slots, spec.start.names, actions),
     )
 
 

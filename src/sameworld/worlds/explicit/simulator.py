@@ -32,19 +32,23 @@ class Trace:
         qpos: Joint positions [B, T+1, nq].
         qvel: Joint velocities [B, T+1, nv].
         sensordata: Sensor values of the same rows [B, T+1, ns].
+        memory: What components remember at the same rows [B, T+1, M].
         failures: Element to where and why it failed.
     """
 
     qpos: Array
     qvel: Array
     sensordata: Array
+    memory: Array
     failures: dict[int, Failure] = field(default_factory=dict[int, Failure])
 
     @classmethod
-    def empty(cls, batch: int, rows: int, sizes: tuple[int, int, int]) -> Trace:
+    def empty(cls, batch: int, rows: int, sizes: tuple[int, int, int], *, memory: int = 0) -> Trace:
         """Room for a batch, filled with NaN."""
-        qpos, qvel, sensordata = (np.full((batch, rows, size), np.nan) for size in sizes)
-        return cls(qpos=qpos, qvel=qvel, sensordata=sensordata)
+        qpos, qvel, sensordata, kept = (
+            np.full((batch, rows, size), np.nan) for size in (*sizes, memory)
+        )
+        return cls(qpos=qpos, qvel=qvel, sensordata=sensordata, memory=kept)
 
 
 class Simulator:

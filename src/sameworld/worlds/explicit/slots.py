@@ -16,7 +16,7 @@ FieldWrite = tuple[str, tuple[int, ...], float]
 #: Kind and name of the MjSpec element, attribute, index (-1: scalar), factor.
 SpecWrite = tuple[str, str, str, int, float]
 Bounds = tuple[float, float]
-Group = Literal["field", "body", "sensor"]
+Group = Literal["field", "body", "sensor", "component"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,8 +31,8 @@ class Slot:
         fields: Where it goes in a compiled model (``field`` group).
         attrs: Where it goes in the MjSpec (``field`` group).
         group: ``field`` for plain numbers, ``body`` for inertia, which is edited as a whole,
-            ``sensor`` for what is applied to signals.
-        owner: Name of the body or channel (``body`` and ``sensor`` groups).
+            ``sensor`` for what is applied to signals, ``component`` for what component laws read.
+        owner: Name of the body, channel or component (not for the ``field`` group).
         part: Which of its numbers.
     """
 

@@ -161,8 +161,7 @@ class ExplicitWorld:
             )
         action = self.spec.check_actions(action[:, None])[:, 0]
         kernel, rows = self.kernel, state.arrays[_STATE]
-        models = kernel.models.assign(state.parameters.array, self._given)
-        new, failures = kernel.simulator.step(rows, models, action)
+        new, failures = kernel.stepped(rows, state.parameters.array, self._given, action)
         self._guard(state, action[:, None], failures)
         moved = replace(state, arrays={_STATE: new}, time=state.time + self.spec.period)
         histories = {name: a for name, a in state.arrays.items() if name != _STATE}
@@ -184,12 +183,14 @@ class ExplicitWorld:
     def _raw(self, state: State) -> dict[str, Array]:
         """True signals, before delay, gain and bias."""
         kernel, rows = self.kernel, state.arrays[_STATE]
-        sensed = np.zeros((state.batch, 0))
+        layout = kernel.layout
+        sensed = remembered = np.zeros((state.batch, 0))
         if kernel.has_sensors:
             models = kernel.models.assign(state.parameters.array, self._given)
-            sensed = kernel.simulator.sensordata(rows, models)
-        layout = kernel.layout
-        signals = kernel.signals(rows[:, layout.qpos], rows[:, layout.qvel], sensed)
+            sensed = kernel.simulator.sensordata(rows[:, : layout.size], models)
+        if kernel.composed is not None:
+            remembered = kernel.composed.memory_of(rows)
+        signals = kernel.signals(rows[:, layout.qpos], rows[:, layout.qvel], sensed, remembered)
         return {name: signal.copy() for name, signal in signals.items()}
 
     # ---- many ticks ----------------------------------------------------------------------
@@ -203,8 +204,8 @@ class ExplicitWorld:
         if len(actions) != state.batch:
             raise SpecError(f"Actions hold {len(actions)} elements, the state {state.batch}.")
         kernel, values = self.kernel, state.parameters.array
-        trace = kernel.simulator.rollout(state.arrays[_STATE], values, self._given, actions)
-        signals = kernel.signals(trace.qpos, trace.qvel, trace.sensordata)
+        trace = kernel.simulated(state.arrays[_STATE], values, self._given, actions)
+        signals = kernel.signals(trace.qpos, trace.qvel, trace.sensordata, trace.memory)
         valid = np.ones((state.batch, actions.shape[1] + 1), dtype=np.bool_)
         for element, failure in trace.failures.items():
             valid[element, failure.row :] = False
@@ -224,8 +225,8 @@ class ExplicitWorld:
 
     def _guard(self, state: State, actions: Array, failures: dict[int, Failure]) -> None:
         folder = self.kernel.config.guard
-        if folder is None or not failures:
-            return
+        if folder is None or not failures or self.kernel.groups:
+            return  # a plain MuJoCo replay would not show what components did
         element = min(failures)
         models = self.kernel.models.assign(
             state.parameters.array[element : element + 1], self._given
@@ -254,7 +255,7 @@ class ExplicitWorld:
         Raises:
             SceneError: Unknown camera, or no offscreen OpenGL on this machine.
         """
-        rows = state.arrays[_STATE]
+        rows = state.arrays[_STATE][:, : self.kernel.layout.size]
         models = self.kernel.models.assign(state.parameters.array, self._given)
         named = {c.name: c for c in self.scene.cameras}
         view = named.get(camera, camera) if isinstance(camera, str) else camera

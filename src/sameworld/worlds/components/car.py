@@ -1,0 +1,204 @@
+"""Cars on the plane: kinematic and dynamic bicycle.
+
+The body needs three joints in this order: slides along the world's x and y, and a hinge about z.
+Actions are the steering angle and the speed that are asked for.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sameworld.core.arrays import Array
+from sameworld.worlds.components.goals import DelayLine, lagged
+from sameworld.worlds.components.law import Effect, Field, Law, Motion, Signal, Values
+
+__all__ = ["DynamicCar", "KinematicCar"]
+
+_LONGEST_DELAY = 0.3
+#: Speed below which tyre slip angles are computed as at this speed [m/s].
+_SLOWEST = 0.3
+_ACTIONS = (Signal(name="steering", unit="rad"), Signal(name="throttle", unit="m/s"))
+
+
+def _command_fields() -> tuple[Field, ...]:
+    return (
+        Field(name="steer_gain", unit="", default=1.0, low=0.1, high=3.0),
+        Field(name="steer_offset", unit="rad", default=0.0, low=-0.3, high=0.3),
+        Field(name="steer_lag", unit="s", default=0.05, high=1.0),
+        Field(name="speed_gain", unit="", default=1.0, low=0.1, high=3.0),
+        Field(name="speed_offset", unit="m/s", default=0.0, low=-2.0, high=2.0),
+        Field(name="speed_lag", unit="s", default=0.2, high=3.0),
+        Field(name="delay", unit="s", default=0.0, high=_LONGEST_DELAY),
+    )
+
+
+class _Car(Law):
+    """What both cars share: commands arrive late, steering and speed follow them with a lag.
+
+    Memory: past steering commands, past speed commands, steering angle, forward speed, whether the
+    first command has come.
+    """
+
+    target = "body"
+
+    def actions(self) -> tuple[Signal, ...]:
+        """Steering angle and speed that are asked for."""
+        return _ACTIONS
+
+    @property
+    def _line(self) -> DelayLine:
+        return DelayLine(_LONGEST_DELAY, self.clock)
+
+    def memory(self) -> int:
+        """Two delay lines, steering angle, speed, whether the first command has come."""
+        return 2 * self._line.size + 3
+
+    def outputs(self) -> tuple[Signal, ...]:
+        """Forward speed and steering angle."""
+        first = 2 * self._line.size
+        return (
+            Signal(name="speed", unit="m/s", column=first + 1, start="speed"),
+            Signal(name="steer", unit="rad", column=first, start="steer"),
+        )
+
+    def starts(self) -> tuple[Field, ...]:
+        """Forward speed and steering angle at the start."""
+        return (
+            Field(name="speed", unit="m/s", default=0.0, low=-np.inf),
+            Field(name="steer", unit="rad", default=0.0, low=-0.6, high=0.6),
+        )
+
+    def begin(self, values: Values, starts: Values, motion: Motion) -> Array:
+        """Steering and speed of the start; no command yet."""
+        memory = np.zeros((*motion.position.shape[:2], self.memory()))
+        memory[..., -3], memory[..., -2] = starts["steer"], starts["speed"]
+        return memory
+
+    def _commanded(self, values: Values, memory: Array, motion: Motion) -> tuple[Array, Array]:
+        """Delay lines after this step's commands [B, n, 2K]; delayed commands [B, n, 2]."""
+        size = self._line.size
+        lines = np.stack([memory[..., :size], memory[..., size : 2 * size]], axis=-2)
+        if motion.substep == 0:
+            fresh = memory[..., -1, None, None] == 0
+            pushed = self._line.pushed(lines, motion.command)
+            lines = np.where(fresh, self._line.begin(motion.command), pushed)
+        delay = np.repeat(values["delay"][..., None], 2, axis=-1)
+        return lines, self._line.read(lines, delay, motion.substep)
+
+    def _followed(
+        self, values: Values, memory: Array, motion: Motion, speed: Array
+    ) -> tuple[Array, Array, Array]:
+        """Delay lines, steering angle and forward speed after this step."""
+        lines, late = self._commanded(values, memory, motion)
+        steer = values["steer_gain"] * late[..., 0] + values["steer_offset"]
+        steer = lagged(memory[..., -3], steer, values["steer_lag"], self.clock.timestep)
+        wanted = values["speed_gain"] * late[..., 1] + values["speed_offset"]
+        return lines, steer, lagged(speed, wanted, values["speed_lag"], self.clock.timestep)
+
+
+def _kept(lines: Array, steer: Array, speed: Array) -> Array:
+    flat = lines.reshape(*steer.shape, -1)
+    ones = np.ones_like(steer)
+    return np.concatenate([flat, np.stack([steer, speed, ones], axis=-1)], axis=-1)
+
+
+class KinematicCar(_Car):
+    """Kinematic bicycle: no slip, the rear axle's middle is the body's origin.
+
+    ``x' = v cos(h)``, ``y' = v sin(h)``, ``h' = v tan(steer) / wheelbase``. The joints are given
+    these velocities; forces on them have no effect.
+
+    Source: R. Rajamani, "Vehicle Dynamics and Control", 2nd ed. (2012), section 2.2.
+    """
+
+    kind = "kinematic_car"
+
+    def fields(self) -> tuple[Field, ...]:
+        """Wheelbase and what becomes of commands."""
+        wheelbase = Field(name="wheelbase", unit="m", default=0.33, low=0.02, high=10.0)
+        return (wheelbase, *_command_fields())
+
+    def act(self, values: Values, memory: Array, motion: Motion) -> Effect:
+        """Velocities of the planar joints, taken at the middle of the step."""
+        before = memory[..., -2]
+        lines, steer, speed = self._followed(values, memory, motion, before)
+        middle, angle = (before + speed) / 2, (memory[..., -3] + steer) / 2
+        rate = middle * np.tan(angle) / values["wheelbase"]
+        heading = motion.position[..., 2] + 0.5 * self.clock.timestep * rate
+        velocity = np.stack([middle * np.cos(heading), middle * np.sin(heading), rate], axis=-1)
+        return Effect(memory=_kept(lines, steer, speed), velocity=velocity)
+
+
+class DynamicCar(_Car):
+    """Dynamic bicycle: lateral tyre forces from slip angles, saturated by friction.
+
+    Lateral force of an axle is ``-C slip`` up to ``grip`` times the axle's load, joined by a
+    hyperbolic tangent; the drive pulls the forward speed towards the commanded one. The body's
+    origin is the centre of mass; its mass and moment of inertia come from the scene.
+
+    Source: R. Rajamani, "Vehicle Dynamics and Control", 2nd ed. (2012), section 2.3; saturation by
+    a hyperbolic tangent in place of Pacejka's formula.
+    """
+
+    kind = "dynamic_car"
+
+    def fields(self) -> tuple[Field, ...]:
+        """Axle distances, cornering stiffness, grip, what becomes of commands."""
+        return (
+            Field(name="front", unit="m", default=0.17, low=0.01, high=5.0),
+            Field(name="rear", unit="m", default=0.16, low=0.01, high=5.0),
+            Field(name="stiffness_front", unit="N/rad", default=50.0, high=1e6),
+            Field(name="stiffness_rear", unit="N/rad", default=50.0, high=1e6),
+            Field(name="grip", unit="", default=1.0, low=0.05, high=3.0),
+            *_command_fields(),
+        )
+
+    def begin(self, values: Values, starts: Values, motion: Motion) -> Array:
+        """As told, with the forward speed of the joints' start velocity."""
+        memory = super().begin(values, starts, motion)
+        memory[..., -2] = _body_frame(motion)[0]
+        return memory
+
+    def starts(self) -> tuple[Field, ...]:
+        """Steering angle; speed and slip are those of the joints."""
+        return super().starts()[1:]
+
+    def outputs(self) -> tuple[Signal, ...]:
+        """Forward speed, which follows from the joints, and steering angle."""
+        speed, steer = super().outputs()
+        return Signal(name="speed", unit=speed.unit, column=speed.column), steer
+
+    def act(self, values: Values, memory: Array, motion: Motion) -> Effect:
+        """Forces and torque on the planar joints."""
+        forward, sideways, rate = _body_frame(motion)
+        lines, steer, wanted = self._followed(values, memory, motion, forward)
+        mass = motion.mass[..., 0]
+        pull = mass * (wanted - forward) / self.clock.timestep
+        front, rear = values["front"], values["rear"]
+        slow = np.maximum(np.abs(forward), _SLOWEST)
+        slip_front = np.arctan2(sideways + front * rate, slow) - steer * np.sign(forward)
+        slip_rear = np.arctan2(sideways - rear * rate, slow)
+        weight = mass * 9.81 / (front + rear)
+        held_front = _tyre(values["stiffness_front"], slip_front, values["grip"] * weight * rear)
+        held_rear = _tyre(values["stiffness_rear"], slip_rear, values["grip"] * weight * front)
+        along = pull - held_front * np.sin(steer)
+        across = held_front * np.cos(steer) + held_rear
+        turn = front * held_front * np.cos(steer) - rear * held_rear
+        cosine, sine = np.cos(motion.position[..., 2]), np.sin(motion.position[..., 2])
+        force = np.stack(
+            [along * cosine - across * sine, along * sine + across * cosine, turn], axis=-1
+        )
+        return Effect(memory=_kept(lines, steer, wanted), force=force)
+
+
+def _body_frame(motion: Motion) -> tuple[Array, Array, Array]:
+    """Forward speed, sideways speed, yaw rate."""
+    heading = motion.position[..., 2]
+    x, y, rate = (motion.velocity[..., k] for k in range(3))
+    cosine, sine = np.cos(heading), np.sin(heading)
+    return x * cosine + y * sine, y * cosine - x * sine, rate
+
+
+def _tyre(stiffness: Array, slip: Array, most: Array) -> Array:
+    """Lateral force: linear for small slip, at most ``most``."""
+    return -most * np.tanh(stiffness * slip / most)

@@ -1,0 +1,134 @@
+"""Joint controllers outside the motor: impedance with late commands, PD with filtered velocity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+
+from sameworld.core.arrays import Array
+from sameworld.worlds.components.goals import DelayLine, lagged
+from sameworld.worlds.components.law import Effect, Field, Law, Motion, Signal, Values
+
+__all__ = ["FilteredPD", "JointImpedance"]
+
+_LONGEST_DELAY = 0.5
+
+
+class JointImpedance(Law):
+    """Joint impedance: a spring and a damper to a commanded position, gravity carried along.
+
+    ``force = stiffness (goal - q) - damping v + compensation * (-load)``: with ``compensation``
+    1 the controller carries gravity and inertial coupling as its own model has them (one engine
+    step late). The goal is delayed by ``delay`` and smoothed by a first-order ``lag``, as
+    interpolating robot drivers do.
+
+    Source: A. Albu-Schaeffer, C. Ott, G. Hirzinger, "A unified passivity-based control framework
+    for position, torque and impedance control of flexible joint robots", IJRR 26 (2007).
+    """
+
+    kind = "joint_impedance"
+    target = "actuator"
+
+    def fields(self) -> tuple[Field, ...]:
+        """Spring, damper, compensation, and what happens to the goal."""
+        return (
+            Field(name="stiffness", unit="F/J", default=np.nan),
+            Field(name="damping", unit="F/V", default=np.nan),
+            Field(name="compensation", unit="", default=1.0, high=1.5),
+            Field(name="offset", unit="J", default=0.0, low=-0.3, high=0.3),
+            Field(name="delay", unit="s", default=0.0, high=_LONGEST_DELAY),
+            Field(name="lag", unit="s", default=0.0, high=2.0),
+        )
+
+    def unit(self) -> str:
+        """The action is a position."""
+        return "J"
+
+    @property
+    def _line(self) -> DelayLine:
+        return DelayLine(_LONGEST_DELAY, self.clock)
+
+    def reads(self) -> frozenset[str]:
+        """The load it carries."""
+        return frozenset({"load"})
+
+    def memory(self) -> int:
+        """Past goals, the smoothed goal, and whether the first goal has come."""
+        return self._line.size + 2
+
+    def act(self, values: Values, memory: Array, motion: Motion) -> Effect:
+        """Force of spring and damper, and the load carried along."""
+        line, smooth = memory[..., :-2], memory[..., -2]
+        goal = motion.command[..., 0]
+        if motion.substep == 0:
+            fresh = memory[..., -1] == 0
+            # Nothing is known of earlier goals: the robot is taken to rest at the one it follows.
+            line = np.where(fresh[..., None], self._line.begin(goal), self._line.pushed(line, goal))
+            smooth = np.where(fresh, motion.position + values["offset"], smooth)
+        late = self._line.read(line, values["delay"], motion.substep)
+        smooth = lagged(smooth, late, values["lag"], self.clock.timestep)
+        error = smooth - motion.position - values["offset"]
+        force = values["stiffness"] * error - values["damping"] * motion.velocity
+        force = force - values["compensation"] * motion.load
+        kept = np.concatenate([line, smooth[..., None], np.ones((*smooth.shape, 1))], axis=-1)
+        return Effect(memory=kept, force=force)
+
+
+class FilteredPD(Law):
+    """Sampled PD position controller whose velocity is a filtered difference of positions.
+
+    Once per control tick ``u = kp kv (goal - q) - kv dq``, saturated at ``limit``, where ``dq`` is
+    the difference of the mean of two successive samples, ``(q_k - q_{k-2}) / (2 T)``; the drive
+    turns ``u`` into a force by ``drive_gain``. The output is held until the next tick. With setting
+    ``disturbance`` = ``yes`` the exogenous input of that name is added before the saturation.
+
+    Source: A. Janot, M. Gautier, M. Brunot, "Data Set and Reference Models of EMPS", Workshop on
+    Nonlinear System Identification Benchmarks (2019).
+    """
+
+    kind = "filtered_pd"
+    target = "actuator"
+    options: ClassVar[Mapping[str, tuple[str, ...]]] = {"disturbance": ("no", "yes")}
+
+    def fields(self) -> tuple[Field, ...]:
+        """Gains, saturation, drive."""
+        return (
+            Field(name="kp", unit="1/s", default=np.nan),
+            Field(name="kv", unit="volt/V", default=np.nan),
+            Field(name="limit", unit="volt", default=10.0),
+            Field(name="drive_gain", unit="F/volt", default=1.0),
+        )
+
+    def unit(self) -> str:
+        """The action is a position."""
+        return "J"
+
+    def inputs(self) -> tuple[Signal, ...]:
+        """A known voltage added to the output, with setting ``disturbance`` = ``yes``."""
+        if self.settings["disturbance"] == "no":
+            return ()
+        return (Signal(name="disturbance", unit="volt"),)
+
+    def memory(self) -> int:
+        """Two past samples of the position, the held output."""
+        return 3
+
+    def begin(self, values: Values, starts: Values, motion: Motion) -> Array:
+        """Past samples as if the joint had moved with its start velocity."""
+        before = motion.position - self.clock.period * motion.velocity
+        earlier = before - self.clock.period * motion.velocity
+        return np.stack([before, earlier, np.zeros_like(before)], axis=-1)
+
+    def act(self, values: Values, memory: Array, motion: Motion) -> Effect:
+        """Force of the held output; a new output at the beginning of a tick."""
+        if motion.substep == 0:
+            speed = (motion.position - memory[..., 1]) / (2 * self.clock.period)
+            wanted = values["kv"] * (values["kp"] * (motion.command[..., 0] - motion.position))
+            output = wanted - values["kv"] * speed
+            if self.settings["disturbance"] == "yes":
+                output = output + motion.inputs["disturbance"]
+            output = np.clip(output, -values["limit"], values["limit"])
+            memory = np.stack([motion.position, memory[..., 0], output], axis=-1)
+        return Effect(memory=memory, force=values["drive_gain"] * memory[..., 2])

@@ -1,0 +1,141 @@
+"""Motors and servo firmware: from a command to a torque, with the limits that real ones have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+
+from sameworld.core.arrays import Array
+from sameworld.worlds.components.goals import DelayLine
+from sameworld.worlds.components.law import Effect, Field, Law, Motion, Signal, Values
+
+__all__ = ["FirmwareServo", "VoltageMotor"]
+
+_LONGEST_DELAY = 0.1
+
+
+def _motor_fields() -> tuple[Field, ...]:
+    return (
+        Field(name="torque_constant", unit="F/A", default=np.nan),
+        Field(name="resistance", unit="ohm", default=np.nan),
+    )
+
+
+def _torque(voltage: Array, values: Values, velocity: Array) -> Array:
+    """Torque of a DC motor without inductance: ``k (V - k v) / R``."""
+    constant, resistance = values["torque_constant"], values["resistance"]
+    return constant / resistance * (voltage - constant * velocity)
+
+
+class VoltageMotor(Law):
+    """A DC motor driven by a voltage, with back-EMF; the action is the voltage.
+
+    MuJoCo's own ``dcmotor`` actuator does the same where the scene has one (it adds cogging,
+    inductance and temperature); this law exists for scenes whose other components must know the
+    motor's torque in the same engine step, and for engines without that actuator.
+    """
+
+    kind = "voltage_motor"
+    target = "actuator"
+
+    def fields(self) -> tuple[Field, ...]:
+        """Motor constants and the largest voltage."""
+        return (*_motor_fields(), Field(name="limit", unit="volt", default=24.0))
+
+    def unit(self) -> str:
+        """The action is a voltage."""
+        return "volt"
+
+    def act(self, values: Values, memory: Array, motion: Motion) -> Effect:
+        """Torque at the present speed."""
+        voltage = np.clip(motion.command[..., 0], -values["limit"], values["limit"])
+        return Effect(memory=memory, force=_torque(voltage, values, motion.velocity))
+
+
+class FirmwareServo(Law):
+    """Position controller in a servo's firmware: proportional, derivative, saturated duty cycle.
+
+    ``duty = clip((goal - q) kp gain - v kd gain, -duty_limit, duty_limit)``, voltage is the
+    supply's times the duty, torque that of a DC motor with back-EMF. The goal may come late
+    (``delay``) and may be followed with limited speed (``goal_speed``). Without enable the motor
+    carries no current.
+
+    Settings: ``inputs`` names exogenous inputs beside the goal, ``none``, ``voltage``, ``enable``
+    or ``voltage+enable``; without an input of that name the parameter ``voltage`` counts and the
+    motor is on.
+
+    Source: M. Duclusaud, G. Passault, V. Padois, O. Ly, arXiv 2410.08650 (2024), section II, for
+    the voltage-controlled actuator.
+    """
+
+    kind = "firmware_servo"
+    target = "actuator"
+    options: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "inputs": ("none", "voltage", "enable", "voltage+enable"),
+        "slew": ("no", "yes"),
+    }
+
+    def fields(self) -> tuple[Field, ...]:
+        """Firmware gains, supply, motor constants, delay."""
+        limited = self.settings["slew"] == "yes"
+        speed = Field(name="goal_speed", unit="V", default=5.0, low=0.01, high=100.0)
+        return (
+            Field(name="kp", unit="", default=np.nan),
+            Field(name="kd", unit="s", default=0.0),
+            Field(name="gain", unit="1/J", default=np.nan),
+            Field(name="voltage", unit="volt", default=np.nan),
+            Field(name="duty_limit", unit="", default=1.0, low=0.01, high=1.0),
+            *_motor_fields(),
+            Field(name="offset", unit="J", default=0.0, low=-0.3, high=0.3),
+            Field(name="delay", unit="s", default=0.0, high=_LONGEST_DELAY),
+            *((speed,) if limited else ()),
+        )
+
+    def unit(self) -> str:
+        """The action is a position."""
+        return "J"
+
+    def inputs(self) -> tuple[Signal, ...]:
+        """Supply voltage and enable flag, as far as wanted."""
+        wanted = self.settings["inputs"].split("+")
+        offered = (
+            Signal(name="voltage", unit="volt", default=np.nan),
+            Signal(name="enable", unit="", default=1.0),
+        )
+        return tuple(signal for signal in offered if signal.name in wanted)
+
+    @property
+    def _line(self) -> DelayLine:
+        return DelayLine(_LONGEST_DELAY, self.clock)
+
+    def memory(self) -> int:
+        """Past goals, the goal being followed, and whether the first goal has come."""
+        return self._line.size + 2
+
+    def begin(self, values: Values, starts: Values, motion: Motion) -> Array:
+        """No goal yet: the first one is taken as having lasted for ever."""
+        return np.zeros((*motion.position.shape[:2], self.memory()))
+
+    def act(self, values: Values, memory: Array, motion: Motion) -> Effect:
+        """Torque that the firmware lets the motor give."""
+        line, followed = memory[..., :-2], memory[..., -2]
+        goal = motion.command[..., 0]
+        if motion.substep == 0:
+            fresh = memory[..., -1] == 0
+            line = np.where(fresh[..., None], self._line.begin(goal), self._line.pushed(line, goal))
+            followed = np.where(fresh, goal, followed)
+        wanted = self._line.read(line, values["delay"], motion.substep)
+        if self.settings["slew"] == "yes":
+            reach = values["goal_speed"] * self.clock.timestep
+            wanted = np.clip(wanted, followed - reach, followed + reach)
+        error = wanted - motion.position - values["offset"]
+        duty = values["gain"] * (values["kp"] * error - values["kd"] * motion.velocity)
+        duty = np.clip(duty, -values["duty_limit"], values["duty_limit"])
+        supply = motion.inputs.get("voltage", values["voltage"])
+        torque = _torque(supply * duty, values, motion.velocity)
+        if "enable" in motion.inputs:
+            torque = np.where(motion.inputs["enable"] > 0.5, torque, 0.0)
+        kept = np.concatenate([line, wanted[..., None], np.ones((*wanted.shape, 1))], axis=-1)
+        return Effect(memory=kept, force=torque)
