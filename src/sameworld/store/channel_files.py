@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
@@ -24,7 +26,11 @@ if TYPE_CHECKING:
 __all__ = ["ChannelReader", "ChannelWriter", "Place"]
 
 _COLUMNS = ("episode", "time", "value")
-_GROUP = 1 << 20
+#: Numbers in a row group.
+_GROUP = 1 << 18
+#: Files a reader keeps open, and bytes of row groups it keeps for the next episode.
+_FILES = 128
+_KEPT = 1 << 27
 _T = TypeVar("_T")
 
 
@@ -45,7 +51,9 @@ class Place:
 
 @dataclass(kw_only=True)
 class ChannelWriter:
-    """Writes a channel file atomically: it appears when the block ends well.
+    """Writes a channel file row group by row group; memory holds one row group.
+
+    The file grows under a temporary name and appears when the block ends well.
 
     Attributes:
         path: Final place.
@@ -57,10 +65,10 @@ class ChannelWriter:
     name: str
     shape: tuple[int, ...]
     _rows: int = 0
+    _waiting: int = 0
     _tables: list[pa.Table] = field(default_factory=list["pa.Table"])
-
-    def __enter__(self) -> ChannelWriter:
-        return self
+    _stack: ExitStack = field(default_factory=ExitStack)
+    _writer: pq.ParquetWriter | None = None
 
     def append(self, episode: str, channel: Channel) -> int:
         """Add samples; returns the row they begin at."""
@@ -76,7 +84,13 @@ class ChannelWriter:
         columns = [label.cast(pa.string()), pa.array(channel.time), value]
         self._tables.append(pa.Table.from_arrays(columns, names=list(_COLUMNS)))
         self._rows += rows
+        self._waiting += rows
+        if self._waiting >= self._group_rows:
+            self._write(self._waiting - self._waiting % self._group_rows)
         return begin
+
+    def __enter__(self) -> ChannelWriter:
+        return self
 
     def __exit__(
         self,
@@ -84,21 +98,41 @@ class ChannelWriter:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if error is not None:
-            return
+        if error is None:
+            try:
+                self._write(self._waiting)
+            except BaseException as failure:
+                self._stack.__exit__(type(failure), failure, failure.__traceback__)
+                raise
+        self._stack.__exit__(kind, error, trace)
+
+    @property
+    def _group_rows(self) -> int:
+        return max(_GROUP // max(prod(self.shape), 1), 1024)
+
+    def _write(self, rows: int) -> None:
         import pyarrow as pa
+
+        table = pa.concat_tables(self._tables)
+        if self._writer is None:
+            self._writer = self._opened(table.schema)
+        self._writer.write_table(table.slice(0, rows), row_group_size=self._group_rows)
+        # a copy, so that the rest does not keep alive what was written
+        rest = table.slice(rows).take(pa.array(np.arange(table.num_rows - rows)))
+        self._tables, self._waiting = [rest], rest.num_rows
+
+    def _opened(self, schema: pa.Schema) -> pq.ParquetWriter:
         import pyarrow.parquet as pq
 
         note = json.dumps({"schema": 1, "channel": self.name, "shape": list(self.shape)})
-        table = pa.concat_tables(self._tables).replace_schema_metadata({"sameworld": note})
-        rows = max(_GROUP // max(prod(self.shape), 1), 1024)
-        with replacing(self.path) as file:
-            pq.write_table(table, file, row_group_size=rows, compression="zstd")
+        file = self._stack.enter_context(replacing(self.path))
+        schema = schema.with_metadata({"sameworld": note})
+        return self._stack.enter_context(pq.ParquetWriter(file, schema, compression="zstd"))
 
 
 @dataclass(kw_only=True)
 class ChannelReader:
-    """Reads ranges of rows from channel files, keeping files and the last row group open.
+    """Reads ranges of rows from channel files, keeping the latest files and row groups open.
 
     Attributes:
         folder: The episode store.
@@ -107,10 +141,7 @@ class ChannelReader:
 
     folder: Path
     limit: int
-    _open: dict[str, pq.ParquetFile] = field(default_factory=dict[str, "pq.ParquetFile"])
-    _last: dict[str, tuple[int, pa.Table]] = field(
-        default_factory=dict[str, "tuple[int, pa.Table]"]
-    )
+    _open: OrderedDict[str, _OpenFile] = field(default_factory=OrderedDict[str, "_OpenFile"])
 
     def __enter__(self) -> ChannelReader:
         return self
@@ -121,8 +152,8 @@ class ChannelReader:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for file in self._open.values():
-            file.close()
+        for opened in self._open.values():
+            opened.file.close()
 
     def read(self, place: Place, episode: str, shape: tuple[int, ...]) -> tuple[Array, Array]:
         """Time [T] and samples [T, *shape] of one episode.
@@ -136,17 +167,18 @@ class ChannelReader:
     def _read(
         self, path: Path, place: Place, episode: str, shape: tuple[int, ...]
     ) -> tuple[Array, Array]:
-        file = self._file(path, place.file)
-        if place.begin + place.rows > file.metadata.num_rows:
+        opened = self._file(path, place.file)
+        count = opened.file.metadata.num_rows
+        if place.begin + place.rows > count:
             raise StoreError(
-                f"'{path}' has {file.metadata.num_rows} rows, the index places episode "
+                f"'{path}' has {count} rows, the index places episode "
                 f"'{episode}' at rows {place.begin} to {place.begin + place.rows}."
             )
         if place.rows * (prod(shape) + 1) * 8 > self.limit:
             raise StoreError(
                 f"'{path}': episode '{episode}' needs more than the limit of {self.limit} bytes."
             )
-        table = self._rows(file, place)
+        table = self._rows(opened, place)
         labels = set(table.column("episode").unique().to_pylist())
         if labels != {episode}:
             raise StoreError(
@@ -155,46 +187,74 @@ class ChannelReader:
             )
         return _arrays(path, table, shape)
 
-    def _file(self, path: Path, name: str) -> pq.ParquetFile:
-        import pyarrow.parquet as pq
-
-        if name not in self._open:
-            if not path.is_file():
-                raise StoreError(f"'{path}' is missing, although the index names it.")
-            if not path.resolve().is_relative_to(self.folder.resolve()):
-                raise StoreError(f"'{path}' is a link that leaves the store. Copy the file.")
-            file = pq.ParquetFile(path)
-            columns = tuple(file.schema_arrow.names)
-            if columns != _COLUMNS:
-                file.close()
-                raise StoreError(
-                    f"'{path}' has the columns {listed(columns)}; a channel has {listed(_COLUMNS)}."
-                )
-            self._open[name] = file
+    def _file(self, path: Path, name: str) -> _OpenFile:
+        if name in self._open:
+            self._open.move_to_end(name)
+            return self._open[name]
+        self._open[name] = _OpenFile(name=name, file=self._opened(path))
+        while len(self._open) > _FILES:
+            self._open.popitem(last=False)[1].file.close()
         return self._open[name]
 
-    def _rows(self, file: pq.ParquetFile, place: Place) -> pa.Table:
+    def _opened(self, path: Path) -> pq.ParquetFile:
+        import pyarrow.parquet as pq
+
+        if not path.is_file():
+            raise StoreError(f"'{path}' is missing, although the index names it.")
+        if not path.resolve().is_relative_to(self.folder.resolve()):
+            raise StoreError(f"'{path}' is a link that leaves the store. Copy the file.")
+        file = pq.ParquetFile(path)
+        columns = tuple(file.schema_arrow.names)
+        if columns != _COLUMNS:
+            file.close()
+            raise StoreError(
+                f"'{path}' has the columns {listed(columns)}; a channel has {listed(_COLUMNS)}."
+            )
+        return file
+
+    def _rows(self, opened: _OpenFile, place: Place) -> pa.Table:
         import pyarrow as pa
 
         parts: list[pa.Table] = []
         first = 0
-        for group in range(file.num_row_groups):
-            count = file.metadata.row_group(group).num_rows
+        for group in range(opened.file.num_row_groups):
+            count = opened.file.metadata.row_group(group).num_rows
             low, high = max(place.begin, first), min(place.begin + place.rows, first + count)
             if low < high:
-                parts.append(self._group(file, place.file, group).slice(low - first, high - low))
+                parts.append(self._group(opened, group).slice(low - first, high - low))
             first += count
         return pa.concat_tables(parts)
 
-    def _group(self, file: pq.ParquetFile, name: str, group: int) -> pa.Table:
-        if name not in self._last or self._last[name][0] != group:
-            size = file.metadata.row_group(group).total_byte_size
+    def _group(self, opened: _OpenFile, group: int) -> pa.Table:
+        if opened.group != group or opened.table is None:
+            size = opened.file.metadata.row_group(group).total_byte_size
             if size > self.limit:
                 raise StoreError(
-                    f"Row group {group} of '{name}' has {size} bytes, more than {self.limit}."
+                    f"Row group {group} of '{opened.name}' has {size} bytes, more than "
+                    f"{self.limit}."
                 )
-            self._last[name] = (group, file.read_row_group(group, columns=list(_COLUMNS)))
-        return self._last[name][1]
+            opened.table = opened.file.read_row_group(group, columns=list(_COLUMNS))
+            opened.group = group
+            self._forget()
+        return opened.table
+
+    def _forget(self) -> None:
+        """Drop the row groups used longest ago beyond what may be kept."""
+        kept = 0
+        for opened in reversed(self._open.values()):
+            kept += opened.table.nbytes if opened.table is not None else 0
+            if kept > _KEPT and opened is not next(reversed(self._open.values())):
+                opened.table = None
+
+
+@dataclass(kw_only=True)
+class _OpenFile:
+    """A file being read, with its latest row group."""
+
+    name: str
+    file: pq.ParquetFile
+    group: int = -1
+    table: pa.Table | None = None
 
 
 def _arrays(path: Path, table: pa.Table, shape: tuple[int, ...]) -> tuple[Array, Array]:

@@ -10,14 +10,15 @@ killed writer leaves the store as it was.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import IO
 
 from sameworld.core.episode import Channel, Episode
 from sameworld.core.errors import EpisodeError, SameworldError, StoreError, closest, listed
 from sameworld.store.channel_files import ChannelReader, ChannelWriter, Place
-from sameworld.store.files import parse_json, plain_json, read_text, write_text
+from sameworld.store.files import TEXT_LIMIT, parse_json, plain_json, replacing
 from sameworld.store.index_lines import IndexLine, line_from, line_record
 from sameworld.store.slugs import slug
 
@@ -28,7 +29,9 @@ _CHANNELS = "channels"
 
 
 def save_episodes(episodes: Iterable[Episode], folder: str | Path) -> None:
-    """Write episodes into a folder, or add them to those already there.
+    """Write episodes into a folder, or add them to those already there; all of them or none.
+
+    Episodes are taken one at a time: a generator is never held in memory.
 
     Args:
         episodes: Episodes with ids that are unique, also among those already stored.
@@ -38,17 +41,19 @@ def save_episodes(episodes: Iterable[Episode], folder: str | Path) -> None:
         EpisodeError: An id appears twice.
         StoreError: The folder holds something else, or cannot be written.
     """
-    folder, episodes = Path(folder), tuple(episodes)
+    folder = Path(folder)
     _demand_store_or_empty(folder)
-    stored = [text for text in _lines(folder) if text.strip()] if _has_index(folder) else []
-    taken = set(episode_ids(folder)) if stored else set[str]()
-    _demand_new_ids([e.id for e in episodes], taken)
-    places = _write_channels(folder, episodes)
-    fresh = [
-        json.dumps(plain_json(line_record(episode, place)), allow_nan=False)
-        for episode, place in zip(episodes, places, strict=True)
-    ]
-    write_text(folder / _INDEX, "".join(f"{text}\n" for text in (*stored, *fresh)))
+    taken = _offsets(folder) if _has_index(folder) else dict[str, int]()
+    source = _Source(episodes)
+    try:
+        with replacing(folder / _INDEX) as index:
+            _copy_index(folder / _INDEX, index)
+            _append(folder, source, set(taken), index)
+    except BaseException:
+        _remove_if_empty(folder)
+        if source.failure is not None:
+            raise source.failure from None
+        raise
 
 
 def load_episodes(
@@ -73,24 +78,30 @@ def iterate_episodes(
 ) -> Iterator[Episode]:
     """Read one episode at a time; arguments and errors as ``load_episodes``."""
     folder = Path(folder)
-    lines = _index(folder)
-    wanted = list(lines) if ids is None else list(ids)
+    offsets = _offsets(folder)
+    wanted = list(offsets) if ids is None else list(ids)
     for name in wanted:
-        if name not in lines:
+        if name not in offsets:
             raise EpisodeError(
-                f"'{folder}' has no episode '{name}'. It has {listed(lines)}.{closest(name, lines)}"
+                f"'{folder}' has no episode '{name}'. "
+                f"It has {listed(offsets)}.{closest(name, offsets)}"
             )
-    return _read(folder, [lines[name] for name in wanted], limit)
+    return _read(folder, [(name, offsets[name]) for name in wanted], limit)
 
 
 def episode_ids(folder: str | Path) -> tuple[str, ...]:
     """Ids of the stored episodes, in order, without reading samples."""
-    return tuple(_index(Path(folder)))
+    return tuple(_offsets(Path(folder)))
 
 
-def _read(folder: Path, lines: list[IndexLine], limit: int) -> Iterator[Episode]:
-    with ChannelReader(folder=folder, limit=limit) as reader:
-        for line in lines:
+def _read(folder: Path, wanted: list[tuple[str, int]], limit: int) -> Iterator[Episode]:
+    path = folder / _INDEX
+    with path.open("rb") as index, ChannelReader(folder=folder, limit=limit) as reader:
+        for name, offset in wanted:
+            index.seek(offset)
+            line = _line(index.readline(), f"{path}, byte {offset}")
+            if line.id != name:
+                raise StoreError(f"'{path}' was changed while episodes were read.")
             yield _episode(reader, line, folder)
 
 
@@ -126,23 +137,57 @@ def _episode(reader: ChannelReader, line: IndexLine, folder: Path) -> Episode:
         raise EpisodeError(f"'{folder / _INDEX}': {cause}") from cause
 
 
-def _write_channels(folder: Path, episodes: tuple[Episode, ...]) -> list[list[Place]]:
-    """Write one file per channel name and sample shape; places per episode and channel."""
-    groups: dict[tuple[str, tuple[int, ...]], list[tuple[int, int]]] = {}
-    for e, episode in enumerate(episodes):
-        for c, channel in enumerate(episode.channels):
-            groups.setdefault((channel.name, channel.values.shape[1:]), []).append((e, c))
-    places: dict[tuple[int, int], Place] = {}
+class _Source:
+    """Episodes one at a time; remembers an error of whoever makes them, which is no disk error."""
+
+    def __init__(self, episodes: Iterable[Episode]) -> None:
+        self._episodes = episodes
+        self.failure: Exception | None = None
+
+    def __iter__(self) -> Iterator[Episode]:
+        try:
+            yield from self._episodes
+        except Exception as failure:
+            self.failure = failure
+            raise
+
+
+def _append(folder: Path, episodes: Iterable[Episode], taken: set[str], index: IO[bytes]) -> None:
+    """Write channels and index lines; one file per channel name and sample shape."""
+    writers: dict[tuple[str, tuple[int, ...]], tuple[str, ChannelWriter]] = {}
     number = _next_number(folder)
-    for (name, shape), members in groups.items():
-        file = f"{_CHANNELS}/{number:04d}-{slug(name)}.parquet"
-        with ChannelWriter(path=folder / file, name=name, shape=shape) as writer:
-            for e, c in members:
-                begin = writer.append(episodes[e].id, episodes[e].channels[c])
-                rows = len(episodes[e].channels[c])
-                places[e, c] = Place(file=file, begin=begin, rows=rows)
-        number += 1
-    return [[places[e, c] for c in range(len(ep.channels))] for e, ep in enumerate(episodes)]
+    given: set[str] = set()
+    with ExitStack() as stack:
+        for episode in episodes:
+            _demand_new_id(episode.id, taken, given)
+            given.add(episode.id)
+            places: list[Place] = []
+            for channel in episode.channels:
+                key = (channel.name, channel.values.shape[1:])
+                if key not in writers:
+                    file = f"{_CHANNELS}/{number + len(writers):04d}-{slug(channel.name)}.parquet"
+                    writer = ChannelWriter(path=folder / file, name=channel.name, shape=key[1])
+                    writers[key] = file, stack.enter_context(writer)
+                file, writer = writers[key]
+                begin = writer.append(episode.id, channel)
+                places.append(Place(file=file, begin=begin, rows=len(channel)))
+            record = plain_json(line_record(episode, places))
+            index.write(json.dumps(record, allow_nan=False).encode() + b"\n")
+
+
+def _copy_index(path: Path, target: IO[bytes]) -> None:
+    if not path.is_file():
+        return
+    with path.open("rb") as file:
+        for raw in file:
+            if raw.strip():
+                target.write(raw.rstrip(b"\n") + b"\n")
+
+
+def _remove_if_empty(folder: Path) -> None:
+    for path in (folder / _CHANNELS, folder):
+        with suppress(OSError):
+            path.rmdir()
 
 
 def _next_number(folder: Path) -> int:
@@ -154,30 +199,39 @@ def _has_index(folder: Path) -> bool:
     return (folder / _INDEX).is_file()
 
 
-def _lines(folder: Path) -> list[str]:
+def _offsets(folder: Path) -> dict[str, int]:
+    """Where the line of each episode begins [byte]; every line is checked."""
+    path = folder / _INDEX
     if not _has_index(folder):
         raise StoreError(f"'{folder}' is no episode store: it has no '{_INDEX}'.")
-    return read_text(folder / _INDEX, limit=1 << 32).split("\n")
-
-
-def _index(folder: Path) -> dict[str, IndexLine]:
-    found: dict[str, IndexLine] = {}
-    for number, text in enumerate(_lines(folder), start=1):
-        if not text.strip():
-            continue
-        where = f"{folder / _INDEX}, line {number}"
-        line = line_from(parse_json(text, where), where)
-        if line.id in found:
-            raise EpisodeError(f"'{where}' has the id '{line.id}' a second time.")
-        found[line.id] = line
+    found: dict[str, int] = {}
+    number = offset = 0
+    with path.open("rb") as file:
+        while raw := file.readline(TEXT_LIMIT):
+            number += 1
+            if raw.strip():
+                where = f"{path}, line {number}"
+                name = _line(raw, where).id
+                if name in found:
+                    raise EpisodeError(f"'{where}' has the id '{name}' a second time.")
+                found[name] = offset
+            offset += len(raw)
     return found
+
+
+def _line(raw: bytes, where: str) -> IndexLine:
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as cause:
+        raise StoreError(f"'{where}' is not UTF-8 text ({cause.reason}).") from cause
+    return line_from(parse_json(text, where), where)
 
 
 def _demand_store_or_empty(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise StoreError(f"'{folder}' is a file; name a folder for the episodes.")
     if folder.is_dir() and not _has_index(folder):
-        foreign = [p.name for p in folder.iterdir() if p.name != _CHANNELS]
+        foreign = [p.name for p in folder.iterdir() if not _is_own(p.name)]
         if foreign:
             raise StoreError(
                 f"'{folder}' holds {listed(sorted(foreign))} and is no episode store (no "
@@ -185,13 +239,15 @@ def _demand_store_or_empty(folder: Path) -> None:
             )
 
 
-def _demand_new_ids(ids: list[str], taken: set[str]) -> None:
-    twice = sorted(i for i, count in Counter(ids).items() if count > 1)
-    if twice:
-        raise EpisodeError(f"Episode id(s) {listed(twice)} appear twice. Ids must be unique.")
-    clash = sorted(taken.intersection(ids))
-    if clash:
+def _is_own(name: str) -> bool:
+    """Whether a store without an index may hold it: what a killed writer leaves."""
+    return name == _CHANNELS or (name.startswith(".") and name.endswith(".tmp"))
+
+
+def _demand_new_id(name: str, taken: set[str], given: set[str]) -> None:
+    if name in given:
+        raise EpisodeError(f"Episode id(s) '{name}' appear twice. Ids must be unique.")
+    if name in taken:
         raise EpisodeError(
-            f"Episode id(s) {listed(clash)} are already stored. Rename them, or choose another "
-            "folder."
+            f"Episode id '{name}' is already stored. Rename it, or choose another folder."
         )
