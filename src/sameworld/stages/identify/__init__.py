@@ -11,6 +11,8 @@ from sameworld.stages.identify.result import (
     ParameterVerdict,
     ResidualSummary,
     SearchStart,
+    SessionSpread,
+    SessionValue,
 )
 
 __all__ = [
@@ -22,6 +24,8 @@ __all__ = [
     "ParameterVerdict",
     "ResidualSummary",
     "SearchStart",
+    "SessionSpread",
+    "SessionValue",
     "check_inputs",
     "identify",
     "posterior_table",

@@ -22,6 +22,9 @@ class IdentifyConfig:
     Attributes:
         free: Patterns of the parameter addresses to fit, e.g. ``joint:*.damping``. May be empty
             for worlds that train their own blocks.
+        per_session: Patterns of free parameters that have one value per session (a battery
+            voltage, a payload): each session's value, the population's mean and the spread between
+            sessions are estimated together. Episodes say their session by ``session_id``.
         warmup: Rows of each channel from which starts are found wherever a prediction is scored.
         window: Length of the shooting windows [s]; 0 chooses it from how fast start errors grow;
             ``inf`` takes whole episodes.
@@ -35,7 +38,8 @@ class IdentifyConfig:
             cut or end because starts are forgotten (contact), else ``joint``.
         loss: Shape of the loss beyond the threshold: none, ``huber`` or ``cauchy``.
         threshold: Standard deviations beyond which residuals lose weight.
-        rounds: Rounds of re-estimating residual scales and robust weights.
+        rounds: Most rounds of re-estimating residual scales, robust weights and spreads between
+            sessions; they end when scales change by less than 2 %.
         search: How other starts of the search are proposed.
         candidates: Parameter points screened besides the given values.
         polished: How many of the best screened points are optimised.
@@ -53,6 +57,7 @@ class IdentifyConfig:
     """
 
     free: tuple[str, ...] = ()
+    per_session: tuple[str, ...] = ()
     warmup: int = 5
     window: float = 0.0
     most_windows: int = 8
@@ -60,7 +65,7 @@ class IdentifyConfig:
     starts: Starts = "auto"
     loss: Loss = "cauchy"
     threshold: float = 2.385
-    rounds: int = 2
+    rounds: int = 8
     search: Search = "sobol"
     candidates: int = 16
     polished: int = 2
@@ -74,15 +79,16 @@ class IdentifyConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        free = (self.free,) if isinstance(self.free, str) else tuple(self.free)
-        object.__setattr__(self, "free", free)
+        for name in ("free", "per_session"):
+            given = getattr(self, name)
+            object.__setattr__(self, name, (given,) if isinstance(given, str) else tuple(given))
         words = {"weighting": Weighting, "search": Search, "loss": Loss, "starts": Starts}
         for name, literal in words.items():
             if getattr(self, name) not in get_args(literal):
                 raise FitError(
                     f"{name} = {getattr(self, name)!r} must be one of {get_args(literal)}."
                 )
-        for name, low in {"warmup": 2, "rounds": 1, "polished": 1, "evaluations": 1}.items():
+        for name, low in {"warmup": 1, "rounds": 1, "polished": 1, "evaluations": 1}.items():
             if getattr(self, name) < low:
                 raise FitError(f"{name} = {getattr(self, name)} must be at least {low}.")
         if not 0 <= self.holdout < 1:

@@ -22,7 +22,17 @@ from sameworld.maths.robust import autocorrelation
 from sameworld.stages.identify.eliminate import Linear
 from sameworld.stages.identify.problem import Problem
 
-__all__ = ["CLUSTERS_NEEDED", "Spread", "influence", "spread"]
+__all__ = [
+    "CLUSTERS_NEEDED",
+    "Spread",
+    "block_scores",
+    "influence",
+    "prior_precision",
+    "shrinkage",
+    "spread",
+    "spread_of",
+    "unit_variance",
+]
 
 #: Episodes below which episode clusters are too few and blocks of rows are resampled.
 CLUSTERS_NEEDED = 8
@@ -58,32 +68,66 @@ class Spread:
 
 
 def influence(problem: Problem, linear: Linear) -> tuple[Array, Array, Array]:
-    """Per episode: scores u_e [E, P] and information A_e [E, P, P]; and the prior's [P, P]."""
+    """Scores u_e [E, P] and information A_e [E, P, P] per unit; and the prior's [P, P].
+
+    Units are episodes, or sessions where these differ; the information is then about a session's
+    own parameters.
+    """
     size = len(problem.names)
-    groups = problem.clusters
+    groups = problem.units
     scores, pieces = np.zeros((len(groups), size)), np.zeros((len(groups), size, size))
     for row, windows in enumerate(groups):
         for w in windows:
             scores[row] += linear.projected[w].T @ linear.residual[w]
             pieces[row] += linear.bread[w]
-    prior = np.diag(np.where(np.isfinite(problem.prior_std), problem.prior_std, np.inf) ** -2.0)
-    return scores, pieces, prior
+    return scores, pieces, prior_precision(problem)
+
+
+def prior_precision(problem: Problem) -> Array:
+    """Precision of the prior on the parameters [P, P]."""
+    return np.diag(np.where(np.isfinite(problem.prior_std), problem.prior_std, np.inf) ** -2.0)
 
 
 def spread(
     problem: Problem, linear: Linear, *, bootstrap: int, seed: int, clusters: int = CLUSTERS_NEEDED
 ) -> Spread:
-    """Default and naive covariance at a linearisation."""
-    scores, pieces, prior = influence(problem, linear)
+    """Default and naive covariance at a linearisation whose episodes share all parameters."""
+    return spread_of(
+        problem, linear, influence(problem, linear), bootstrap=bootstrap, seed=seed, needed=clusters
+    )
+
+
+def spread_of(
+    problem: Problem,
+    linear: Linear,
+    units: tuple[Array, Array, Array],
+    *,
+    bootstrap: int,
+    seed: int,
+    needed: int = CLUSTERS_NEEDED,
+    kind: str = "episode sandwich",
+) -> Spread:
+    """Default and naive covariance from scores and information of exchangeable units.
+
+    Args:
+        problem: The problem.
+        linear: Its linearisation at the optimum.
+        units: Scores [E, P] and information [E, P, P] per unit, and the prior's [P, P].
+        bootstrap: Draws of the block bootstrap.
+        seed: Its seed.
+        needed: Units below which blocks of rows are resampled.
+        kind: What the sandwich is called.
+    """
+    scores, pieces, prior = units
     information = pieces.sum(axis=0) + prior
     root, unknown = _root(information)
-    inverse, variance = root @ root.T, _unit_variance(problem, linear)
+    inverse, variance = root @ root.T, unit_variance(problem, linear)
     shifts, lone = _leave_one_out(scores, pieces, root)
-    enough = len(scores) >= clusters
+    enough = len(scores) >= needed
     covariance = _scatter(shifts) + inverse @ prior @ inverse
-    kind, freedom = "episode sandwich", float(len(scores) - 1)
+    freedom = float(len(scores) - 1)
     if not enough or lone.shape[1]:
-        middle, blocks = _block_scores(problem, linear, bootstrap, seed)
+        middle, blocks = block_scores(problem, linear, bootstrap, seed)
         if enough:
             covariance = covariance + lone @ lone.T @ middle @ lone @ lone.T
         else:
@@ -138,8 +182,8 @@ def _scatter(shifts: Array) -> Array:
     return (len(shifts) - 1) / len(shifts) * centred.T @ centred
 
 
-def _block_scores(problem: Problem, linear: Linear, draws: int, seed: int) -> tuple[Array, int]:
-    """Covariance of the total score by resampling blocks of rows within windows."""
+def block_scores(problem: Problem, linear: Linear, draws: int, seed: int) -> tuple[Array, int]:
+    """Covariance [P, P] of the total score by resampling blocks of rows, and their number."""
     rng = np.random.default_rng(seed)
     size = len(problem.names)
     sums: list[Array] = []
@@ -155,7 +199,7 @@ def _block_scores(problem: Problem, linear: Linear, draws: int, seed: int) -> tu
     table = table - table.mean(axis=0)
     picks = rng.multinomial(len(table), np.full(len(table), 1 / len(table)), size=draws)
     totals = picks @ table
-    inflate = len(table) / max(len(table) - 1, 1) * _shrinkage(problem, linear)
+    inflate = len(table) / max(len(table) - 1, 1) * shrinkage(problem, linear)
     return cast("Array", totals.T @ totals) / draws * inflate, len(table)
 
 
@@ -171,14 +215,15 @@ def _block_length(residual: Array, score: Array) -> int:
     return int(np.clip(wanted, 1, max(len(residual) // 20, 1)))
 
 
-def _shrinkage(problem: Problem, linear: Linear) -> float:
+def shrinkage(problem: Problem, linear: Linear) -> float:
     """Rows over rows minus fitted numbers: residuals are smaller than errors."""
     rows = sum(len(b.residual) for b in linear.blocks)
     fitted = len(problem.names) + sum(b.start.shape[1] for b in linear.blocks)
     return rows / max(rows - fitted, 1)
 
 
-def _unit_variance(problem: Problem, linear: Linear) -> float:
+def unit_variance(problem: Problem, linear: Linear) -> float:
+    """Variance of the weighted residuals, corrected for the numbers fitted."""
     rows = sum(len(b.residual) for b in linear.blocks)
     total = sum(float(b.residual @ b.residual) for b in linear.blocks)
-    return total / rows * _shrinkage(problem, linear)
+    return total / rows * shrinkage(problem, linear)

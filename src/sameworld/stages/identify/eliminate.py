@@ -28,7 +28,7 @@ class Linear:
     """A linearisation with the starts eliminated.
 
     Attributes:
-        u: Coordinates [P].
+        u: Coordinates [P], followed by those of sessions.
         starts: Starts [W, S_all].
         blocks: Blocks per window, with derivatives.
         projected: Total parameter derivative per window [R, P], starts following.
@@ -115,8 +115,16 @@ class Eliminated:
             self._reference = self._linearise(u, starts)
         self.history.append(sum(b.cost for b in blocks))
         finite = np.isfinite(self.problem.prior_std)
-        rows = np.diag(1 / np.where(finite, self.problem.prior_std, 1.0))[finite]
-        return np.concatenate([*self._reference.projected, rows])
+        size, extra = len(finite), self.problem.sessions.extra
+        rows = np.zeros((int(finite.sum()) + extra, size + extra))
+        rows[: len(rows) - extra, :size] = np.diag(
+            1 / np.where(finite, self.problem.prior_std, 1.0)
+        )[finite]
+        rows[len(rows) - extra :, size:] = np.eye(extra)
+        lifted = [
+            self.problem.sessions.lifted(p, w) for w, p in enumerate(self._reference.projected)
+        ]
+        return np.concatenate([*lifted, rows])
 
     def starts(self, u: Array) -> Array:
         """Starts that belong to ``u`` [W, S_all]."""
@@ -125,8 +133,9 @@ class Eliminated:
     # ---- inside ----------------------------------------------------------------------------
 
     def _prior(self, u: Array) -> Array:
-        finite = np.isfinite(self.problem.prior_std)
-        return ((u - self.problem.prior_mean) / self.problem.prior_std)[finite]
+        finite, size = np.isfinite(self.problem.prior_std), len(self.problem.names)
+        gap = (u[:size] - self.problem.prior_mean) / self.problem.prior_std
+        return np.concatenate([gap[finite], u[size:]])
 
     def _linearise(self, u: Array, starts: Array) -> Linear:
         linear = Linear.at(self.problem, u, starts)
@@ -154,8 +163,12 @@ class Eliminated:
 
     def _predicted(self, u: Array) -> Array:
         """Start steps [W, S] that the reference linearisation predicts at ``u``."""
-        move = np.concatenate([[1.0], u - self._reference.u])
-        return np.stack([-pull @ move for pull in self._pulls])
+        local = self.problem.sessions.local
+        moves = np.atleast_2d(local(u) - local(self._reference.u))
+        moves = np.broadcast_to(moves, (len(self._pulls), moves.shape[1]))
+        return np.stack(
+            [-pull[:, 0] - pull[:, 1:] @ m for pull, m in zip(self._pulls, moves, strict=True)]
+        )
 
     def _track(self, u: Array) -> tuple[Array, list[Block]]:
         """Starts from the warm-up rows at ``u``: linear prediction and chord corrections."""

@@ -22,15 +22,22 @@ from sameworld.core.world import World
 from sameworld.maths.transforms import Transform
 from sameworld.stages.identify.config import IdentifyConfig
 from sameworld.stages.identify.eliminate import Linear
-from sameworld.stages.identify.problem import Problem, held_for
+from sameworld.stages.identify.hierarchy import Hierarchy
+from sameworld.stages.identify.problem import Problem, Window, held_for
 from sameworld.stages.identify.result import SearchStart
 from sameworld.stages.identify.scales import Scales, estimate_scales
 from sameworld.stages.identify.search import Memory, Search, ticking
+from sameworld.stages.identify.sessions import Sessions, own_names, session_names
 from sameworld.stages.identify.solve import Optimum, optimise
 from sameworld.stages.identify.steps import LADDER, choose_steps
 from sameworld.stages.identify.windows import cut, trusted_length
 
 __all__ = ["Fitted", "fit_parameters", "pose", "rescaled", "stepped", "weighed"]
+
+#: Relative change of a residual scale, and of a spread between sessions, that ends the rounds.
+_SETTLED, _SPREAD_SETTLED = 0.02, 0.05
+#: Fewest rounds in which spreads between sessions are estimated.
+_SESSION_ROUNDS = 4
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -52,6 +59,12 @@ class Fitted:
     searches: tuple[SearchStart, ...]
     before: list[tuple[Comparison, ...]]
     simulations: int
+    hierarchy: Hierarchy | None = None
+
+    @property
+    def u(self) -> Array:
+        """Coordinates of the parameters; of the population where sessions differ [P]."""
+        return self.optimum.u[: len(self.problem.names)]
 
 
 def pose(world: World, episodes: Sequence[Episode], config: IdentifyConfig) -> Problem:
@@ -62,7 +75,11 @@ def pose(world: World, episodes: Sequence[Episode], config: IdentifyConfig) -> P
         FitError: A free parameter cannot move, or sessions state it.
     """
     names = match_names(config.free, world.parameters.names)
-    parameters = tuple(world.parameters[name] for name in names)
+    own = own_names(config.per_session, names)
+    parameters = tuple(
+        replace(world.parameters[n], scope="session") if n in own else world.parameters[n]
+        for n in names
+    )
     stuck = [p.name for p in parameters if p.low >= p.high or p.std == 0]
     if stuck:
         raise FitError(
@@ -95,6 +112,27 @@ def pose(world: World, episodes: Sequence[Episode], config: IdentifyConfig) -> P
         prior_std=std if config.prior else np.full(len(std), np.inf),
         prior_mean=centre,
         seed=config.seed,
+        sessions=_sessions(names, own, windows, episodes),
+    )
+
+
+def _sessions(
+    names: Sequence[str],
+    own: Sequence[str],
+    windows: Sequence[Window],
+    episodes: Sequence[Episode],
+) -> Sessions:
+    """Which windows share a session, without any spread between sessions yet."""
+    if not own:
+        return Sessions.none(len(names), len(windows))
+    order = session_names(episodes)
+    member = [order.index(episodes[w.episode].session_id) for w in windows]
+    return Sessions(
+        size=len(names),
+        names=order,
+        member=np.array(member, dtype=np.intp),
+        columns=tuple(names.index(n) for n in own),
+        scale=np.zeros(len(own)),
     )
 
 
@@ -119,7 +157,8 @@ def fit_parameters(
         label: Prefix of checkpoint names and progress messages.
         given: Coordinates to polish from instead of searching [P].
     """
-    problem = pose(world, episodes, config)
+    posed = pose(world, episodes, config)
+    problem = replace(posed, sessions=Sessions.none(len(posed.names), len(posed.windows)))
     memory = Memory(checkpoint, label)
     centre = np.clip(problem.prior_mean, *problem.transform.bounds)
     point = centre if given is None else given
@@ -134,22 +173,76 @@ def fit_parameters(
     searches = search.run() if given is None else [search.polish(point, np.nan, "search0")]
     best = min(searches, key=lambda found: found.optimum.cost).optimum
     spent = sum(found.optimum.simulations for found in searches)
-    for turn in range(config.rounds - 1):
-        tick = ticking(report, f"{label}, reweighted", config, turn, config.rounds - 1)
-        problem = rescaled(problem, best.u, best.starts, config, robust=True)
-        work = partial(optimise, problem, best.u, best.starts, config, tick)
-        best = memory.optimum(f"round{turn}", work)
-        spent += best.simulations
+    problem = replace(problem, sessions=posed.sessions)
+    problem, best, more = _settled(problem, best, config, memory, report, label)
     problem = weighed(problem, best.u, best.starts, config)
     problem = problem if problem.warmup else replace(problem, rates=True)
+    linear = Linear.at(problem, best.u, best.starts)
     return Fitted(
         problem=problem,
-        linear=Linear.at(problem, best.u, best.starts),
+        linear=linear,
         optimum=best,
         searches=tuple(found.row for found in searches),
         before=before,
-        simulations=spent,
+        simulations=spent + more,
+        hierarchy=Hierarchy.at(problem, linear) if problem.sessions.extra else None,
     )
+
+
+def _settled(
+    problem: Problem,
+    best: Optimum,
+    config: IdentifyConfig,
+    memory: Memory,
+    report: Report,
+    label: str,
+) -> tuple[Problem, Optimum, int]:
+    """Fit again until residual scales and spreads between sessions hold still.
+
+    Scales taken at a poor start are too large, and let the prior pull.
+    """
+    sessions, spent = bool(problem.sessions.extra), 0
+    rounds = max(config.rounds - 1, _SESSION_ROUNDS if sessions else 0)
+    for turn in range(rounds):
+        u, starts = best.u, best.starts
+        fresh = rescaled(problem, u, starts, config, robust=True)
+        still = fresh.scales.change(problem.scales) < _SETTLED
+        if sessions:
+            apart, u = _spread_apart(fresh, u, starts, config, first=turn == 0)
+            still = still and not _moved_much(problem.sessions.scale, apart.sessions.scale)
+            fresh = apart
+        if still and (turn or fresh.warmup or config.loss == "linear"):
+            break
+        problem = fresh
+        tick = ticking(report, f"{label}, reweighted", config, turn, rounds)
+        work = partial(optimise, problem, u, starts, config, tick)
+        best = memory.optimum(f"round{turn}", work)
+        spent += best.simulations
+    return problem, best, spent
+
+
+def _spread_apart(
+    problem: Problem, u: Array, starts: Array, config: IdentifyConfig, *, first: bool
+) -> tuple[Problem, Array]:
+    """The problem with spreads between sessions estimated at a point, and the point in it.
+
+    The first time they are wide (the prior's, else one unit of the coordinates), so that every
+    session is heard before sessions are compared.
+    """
+    if first:
+        columns = list(problem.sessions.columns)
+        std = problem.prior_std[columns]
+        scale = np.where(np.isfinite(std), std, 1.0)
+        u = np.append(u, np.zeros(problem.sessions.extra - (len(u) - len(problem.names))))
+    else:
+        linear = Linear.at(weighed(problem, u, starts, config), u, starts)
+        scale = Hierarchy.at(problem, linear).best_scale()
+    sessions, moved = problem.sessions.rescaled(u, scale)
+    return replace(problem, sessions=sessions), moved
+
+
+def _moved_much(old: Array, new: Array) -> bool:
+    return bool((np.abs(new - old) > _SPREAD_SETTLED * np.maximum(old, new)).any())
 
 
 def _from_warmup(config: IdentifyConfig, length: float) -> bool:

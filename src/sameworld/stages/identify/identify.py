@@ -29,9 +29,11 @@ from sameworld.stages.identify.covariance import Spread, influence, spread
 from sameworld.stages.identify.eliminate import Linear
 from sameworld.stages.identify.fit import Fitted, fit_parameters
 from sameworld.stages.identify.holdout import learn_discrepancy, score_holdout, split
+from sameworld.stages.identify.population import Population, population, session_spread
 from sameworld.stages.identify.problem import Problem
 from sameworld.stages.identify.result import HoldoutScore, IdentifyResult
 from sameworld.stages.identify.roughness import roughness
+from sameworld.stages.identify.sessions import own_names, session_names, without_own
 from sameworld.stages.identify.verdicts import Judged, judge_all
 
 __all__ = ["check_inputs", "identify"]
@@ -84,7 +86,7 @@ def check_inputs(world: World, episodes: Sequence[Episode], *, config: IdentifyC
     Raises:
         FitError: Nothing to fit, too little data, or the wrong kind of world.
         EpisodeError: An episode does not fit the world.
-        AddressError: A pattern in ``config.free`` matches nothing.
+        AddressError: A pattern in ``config.free`` or ``config.per_session`` matches nothing.
     """
     if not episodes:
         raise FitError("No episodes to fit. Record at least one.")
@@ -105,7 +107,9 @@ def check_inputs(world: World, episodes: Sequence[Episode], *, config: IdentifyC
             "Named parameters are fitted by least squares over named starts, and this world "
             "starts from a context. Leave config.free empty to train its blocks."
         )
-    match_names(config.free, world.parameters.names)
+    own = own_names(config.per_session, match_names(config.free, world.parameters.names))
+    if own:
+        session_names(episodes)
 
 
 # ---- named parameters ----------------------------------------------------------------------
@@ -119,7 +123,12 @@ def _identify_parameters(
     checkpoint: Checkpoint | None,
     began: float,
 ) -> tuple[World, tuple[Episode, ...], IdentifyResult]:
-    kept, held = split(len(episodes), config.holdout, config.seed)
+    episodes = [without_own(e, _own(world, config)) for e in episodes]
+    units = _units(episodes, config)
+    kept, held = (
+        sorted(i for unit in chosen for i in units[unit])
+        for chosen in split(len(units), config.holdout, config.seed)
+    )
     score: HoldoutScore | None = None
     given: Array | None = None
     trial: Fitted | None = None
@@ -128,7 +137,7 @@ def _identify_parameters(
         trial = fit_parameters(
             world, chosen, config, report=report, checkpoint=checkpoint, label="fit"
         )
-        given = trial.optimum.u
+        given = trial.u
         score = _score(world, _moved(world, trial, given), [episodes[i] for i in held], config)
     final = fit_parameters(
         world,
@@ -140,7 +149,7 @@ def _identify_parameters(
         given=given,
     )
     report(Progress(stage="judging", done=0, total=1, message=""))
-    found = spread(final.problem, final.linear, bootstrap=config.bootstrap, seed=config.seed)
+    found = _spread(final, config)
     found = found.widened(
         roughness(final.problem, final.optimum.u, final.optimum.starts, found.covariance, config)
     )
@@ -151,15 +160,46 @@ def _identify_parameters(
         before=np.array([world.parameters[n].value for n in final.problem.names]),
         determined=config.determined,
     )
-    posterior = _posterior(final, found)
-    predictions = _cross_fitted(world, final, episodes, config)
+    levels = _levels(final, found, config)
+    posterior = _posterior(final, found, levels)
+    predictions = _cross_fitted(world, final, episodes, units, config)
     posterior = replace(posterior, discrepancy=learn_discrepancy(world.spec, episodes, predictions))
     result = _result(final, trial, found, judged, posterior, score, config, began, episodes)
+    result = result if levels is None else replace(result, sessions=levels.table)
     accepted = score is None or score.passed
     belief = world.parameters.updated(posterior) if accepted else world.parameters
     _warn_of_delays(result)
     placed = tuple(_with_start(e, final, i) for i, e in enumerate(episodes))
+    if levels is not None and accepted:
+        placed = tuple(levels.placed(e) for e in placed)
     return world.with_belief(belief), placed, result
+
+
+def _own(world: World, config: IdentifyConfig) -> tuple[str, ...]:
+    return own_names(config.per_session, match_names(config.free, world.parameters.names))
+
+
+def _units(episodes: Sequence[Episode], config: IdentifyConfig) -> list[list[int]]:
+    """Episodes that are held out together: whole sessions where sessions differ."""
+    if not config.per_session:
+        return [[i] for i in range(len(episodes))]
+    names = session_names(episodes)
+    return [[i for i, e in enumerate(episodes) if e.session_id == name] for name in names]
+
+
+def _spread(fitted: Fitted, config: IdentifyConfig) -> Spread:
+    options = {"bootstrap": config.bootstrap, "seed": config.seed}
+    if fitted.hierarchy is None:
+        return spread(fitted.problem, fitted.linear, **options)
+    return session_spread(fitted.problem, fitted.linear, fitted.hierarchy, **options)
+
+
+def _levels(fitted: Fitted, found: Spread, config: IdentifyConfig) -> Population | None:
+    if fitted.hierarchy is None:
+        return None
+    return population(
+        fitted.problem, fitted.linear, fitted.hierarchy, found, determined=config.determined
+    )
 
 
 def _warn_of_delays(result: IdentifyResult) -> None:
@@ -184,37 +224,46 @@ def _score(
 
 
 def _cross_fitted(
-    world: World, fitted: Fitted, episodes: Sequence[Episode], config: IdentifyConfig
+    world: World,
+    fitted: Fitted,
+    episodes: Sequence[Episode],
+    units: Sequence[Sequence[int]],
+    config: IdentifyConfig,
 ) -> list[Prediction]:
-    """Predict every episode by parameters that had not seen it.
+    """Predict every episode by parameters that had not seen it, nor its session if these differ.
 
     Leaving a fold out moves the estimate by one Gauss-Newton step, whose pieces are at hand: no
     fit is repeated.
     """
     scores, pieces, prior = influence(fitted.problem, fitted.linear)
+    if fitted.hierarchy is not None:
+        pieces = fitted.hierarchy.marginal(fitted.problem.sessions.scale)[0]
     total = pieces.sum(axis=0) + prior
     low, high = fitted.problem.transform.bounds
-    folds = np.random.default_rng(config.seed).permutation(len(episodes)) % _FOLDS
+    folds = np.random.default_rng(config.seed).permutation(len(units)) % _FOLDS
     found: dict[int, Prediction] = {}
     for fold in range(_FOLDS):
-        members = np.flatnonzero(folds == fold).tolist()
+        out = np.flatnonzero(folds == fold).tolist()
+        members = [i for unit in out for i in units[unit]]
         if not members:
             continue
-        rest = total - pieces[members].sum(axis=0)
-        step = solve_columns(rest, scores[members].sum(axis=0))
+        rest = total - pieces[out].sum(axis=0)
+        step = solve_columns(rest, scores[out].sum(axis=0))
         alone = len(members) == len(episodes)  # a lone episode cannot be left out
-        u = np.clip(fitted.optimum.u + (0.0 if alone else step), low, high)
+        u = np.clip(fitted.u + (0.0 if alone else step), low, high)
         chosen = [episodes[i] for i in members]
         predicted = predict_all(_moved(world, fitted, u), chosen, config.warmup, seed=config.seed)
         found.update(zip(members, predicted, strict=True))
     return [found[i] for i in range(len(episodes))]
 
 
-def _posterior(fitted: Fitted, found: Spread) -> Belief:
-    transform, u = fitted.problem.transform, fitted.optimum.u
+def _posterior(fitted: Fitted, found: Spread, levels: Population | None) -> Belief:
+    """Belief over the parameters; where sessions differ, over those of a new session."""
+    transform, u = fitted.problem.transform, fitted.u
     slope = transform.derivative(u)
     finite = np.isfinite(np.diag(found.covariance))
     covariance = np.where(np.isfinite(found.covariance), found.covariance, 0.0)
+    covariance = covariance + (0.0 if levels is None else levels.between)
     covariance = covariance * np.outer(slope, slope)
     covariance[~finite, ~finite] = np.inf
     return Belief.gaussian(
@@ -274,7 +323,7 @@ def _result(
     began: float,
     episodes: Sequence[Episode],
 ) -> IdentifyResult:
-    slope = final.problem.transform.derivative(final.optimum.u)
+    slope = final.problem.transform.derivative(final.u)
     delays = delay_audit(*_audited(final))
     relative = np.sqrt(np.maximum(np.diag(found.covariance), 0)).tolist()
     ratios = [v.misfit for v in judged.verdicts if np.isfinite(v.misfit)]

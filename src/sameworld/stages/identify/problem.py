@@ -19,6 +19,7 @@ from sameworld.core.world import World
 from sameworld.maths.projection import solve_columns
 from sameworld.maths.transforms import Transform
 from sameworld.stages.identify.scales import Scales
+from sameworld.stages.identify.sessions import Sessions
 
 __all__ = ["Block", "Head", "Problem", "Window", "held_for"]
 
@@ -84,6 +85,9 @@ class Block:
 class Problem:
     """Windows of episodes, a world, and the coordinates of what is unknown.
 
+    Coordinates ``u`` are those of the free parameters [P], followed by those of the sessions where
+    parameters differ between them; a matrix [W, P] gives each window values of its own.
+
     Attributes:
         world: The world.
         windows: Shooting windows W.
@@ -98,6 +102,7 @@ class Problem:
         prior_std: Prior spread of the coordinates [P], infinite where there is none.
         prior_mean: Prior mean of the coordinates [P].
         seed: Seed of stochastic worlds.
+        sessions: Which parameters differ between sessions, and by how much.
         rates: Whether comparisons carry the simulated rates.
     """
 
@@ -113,6 +118,7 @@ class Problem:
     prior_std: Array
     prior_mean: Array
     seed: int
+    sessions: Sessions
     rates: bool = False
     central: bool = True
 
@@ -124,10 +130,12 @@ class Problem:
     @property
     def clusters(self) -> list[list[int]]:
         """Window indices of each episode, in episode order."""
-        groups: dict[int, list[int]] = {}
-        for index, window in enumerate(self.windows):
-            groups.setdefault(window.episode, []).append(index)
-        return [groups[e] for e in sorted(groups)]
+        return _grouped([w.episode for w in self.windows])
+
+    @property
+    def units(self) -> list[list[int]]:
+        """Window indices of each exchangeable unit: sessions where they differ, else episodes."""
+        return _grouped(self.sessions.member.tolist()) if self.sessions.extra else self.clusters
 
     def for_audit(self) -> Problem:
         """All rows compared and counted fully, starts joint: what audits of residuals look at."""
@@ -138,8 +146,9 @@ class Problem:
         return replace(self, scales=scales)
 
     def values(self, u: Array) -> Values:
-        """Parameter values per window at coordinates ``u`` [P] or [W, P]."""
-        free = Values(names=self.names, array=np.atleast_2d(self.transform.backward(u)))
+        """Parameter values per window at coordinates ``u``."""
+        at = self.transform.backward(self.sessions.local(u))
+        free = Values(names=self.names, array=np.atleast_2d(at))
         return self.base.updated(free)
 
     def heads(self, u: Array, starts: Array) -> list[Head]:
@@ -194,11 +203,12 @@ class Problem:
             return self._total(u, starts)
         blocks: list[Block] = []
         for w, signals, slopes in self._slopes(u, starts, self.actions):
-            blocks.append(_scaled(self._block(w, signals, slopes, starts[w]), self._stretch(u)))
+            blocks.append(_scaled(self._block(w, signals, slopes, starts[w]), self._stretch(u, w)))
         return blocks
 
-    def _stretch(self, u: Array) -> Array:
-        return self.transform.derivative(u)
+    def _stretch(self, u: Array, window: int) -> Array:
+        local = self.sessions.local(u)
+        return self.transform.derivative(local[window] if local.ndim == 2 else local)
 
     def _slopes(
         self, u: Array, starts: Array, actions: Array
@@ -223,7 +233,7 @@ class Problem:
 
     def _total(self, u: Array, starts: Array) -> list[Block]:
         heads = [
-            _scaled_head(self._head(w, signals, slopes, starts[w]), self._stretch(u))
+            _scaled_head(self._head(w, signals, slopes, starts[w]), self._stretch(u, w))
             for w, signals, slopes in self._slopes(u, starts, self.actions[:, : self._ticks()])
         ]
         follow = np.stack([-solve_columns(h.start, h.theta) for h in heads])  # [W, S, P]
@@ -243,19 +253,21 @@ class Problem:
         """Central difference of all residuals along parameter i, starts moving with it."""
         free = [self.world.spec.start.index(n) for n in self.start_names]
         low, high = self.transform.bounds
-        sides: list[tuple[float, list[Block]]] = []
+        sides: list[tuple[Array, list[Block]]] = []
+        here = self.sessions.local(u)
         for sign in (-1.0, 1.0):
-            moved, begun = u.copy(), starts.copy()
-            moved[i] = np.clip(u[i] + sign * self.difference[i], low[i], high[i])
-            begun[:, free] += follow[:, :, i] * (moved[i] - u[i])
-            sides.append((float(moved[i]), self.simulate(moved, begun)))
-        span = max(sides[1][0] - sides[0][0], 1e-12)
-        pairs = zip(sides[0][1], sides[1][1], strict=True)
-        return [(above.residual - below.residual) / span for below, above in pairs]
+            moved, begun = here.copy(), starts.copy()
+            moved[..., i] = np.clip(here[..., i] + sign * self.difference[i], low[i], high[i])
+            step = np.broadcast_to(moved[..., i] - here[..., i], len(starts))
+            begun[:, free] += follow[:, :, i] * step[:, None]
+            sides.append((step, self.simulate(moved, begun)))
+        spans = np.maximum(sides[1][0] - sides[0][0], 1e-12).tolist()
+        triples = zip(sides[0][1], sides[1][1], spans, strict=True)
+        return [(above.residual - below.residual) / span for below, above, span in triples]
 
     def _steps(self, u: Array) -> dict[str, float]:
         """Difference steps in the parameters' own units."""
-        slopes = self.transform.derivative(u)
+        slopes = self.transform.derivative(u[: len(self.names)])
         moves = np.abs(self.difference * slopes).tolist()
         steps: dict[str, float] = dict(zip(self.names, moves, strict=True))
         for name in self.start_names:
@@ -338,6 +350,13 @@ class Problem:
         gradient = np.zeros((len(columns), len(self.start_names)))
         gradient[range(len(columns)), columns] = slopes
         return np.array(gaps), gradient
+
+
+def _grouped(owners: Sequence[int]) -> list[list[int]]:
+    groups: dict[int, list[int]] = {}
+    for index, owner in enumerate(owners):
+        groups.setdefault(owner, []).append(index)
+    return [groups[k] for k in sorted(groups)]
 
 
 def _scaled(block: Block, slopes: Array) -> Block:

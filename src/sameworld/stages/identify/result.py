@@ -20,6 +20,8 @@ __all__ = [
     "ParameterVerdict",
     "ResidualSummary",
     "SearchStart",
+    "SessionSpread",
+    "SessionValue",
     "Verdict",
 ]
 
@@ -169,14 +171,82 @@ class SearchStart:
     message: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class SessionValue:
+    """One parameter in one session.
+
+    Attributes:
+        session: Name of the session.
+        episodes: Number of its fitted episodes.
+        value: Estimate, drawn towards the population's mean as far as the session is uncertain
+            [unit].
+        low: Lower end of the 90 % interval [unit].
+        high: Upper end [unit].
+        std: Standard deviation [unit].
+        shrinkage: Share of the estimate that comes from the other sessions: 0 if the session
+            speaks for itself, 1 if sessions do not differ or the session shows nothing.
+        verdict: What may be said about it.
+    """
+
+    session: str
+    episodes: int
+    value: float
+    low: float
+    high: float
+    std: float
+    shrinkage: float
+    verdict: Verdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionSpread:
+    """A parameter that differs between sessions: population and sessions.
+
+    Attributes:
+        name: Address.
+        unit: SI unit.
+        mean: Mean of the population (of the logarithms for log parameters) [unit].
+        low: Lower end of the mean's 90 % interval [unit].
+        high: Upper end [unit].
+        std: Standard deviation of the mean [unit].
+        spread: Standard deviation between sessions [unit]; 0 if they do not differ visibly.
+        spread_low: Lower end of the spread's 90 % profile interval [unit].
+        spread_high: Upper end [unit]; infinite if the sessions are too few to say.
+        relative: Whether sessions vary by factors, so that spreads over the mean are the natural
+            numbers.
+        values: One row per session.
+    """
+
+    name: str
+    unit: str
+    mean: float
+    low: float
+    high: float
+    std: float
+    spread: float
+    spread_low: float
+    spread_high: float
+    relative: bool
+    values: tuple[SessionValue, ...]
+
+    def session(self, name: str) -> SessionValue:
+        """Row of one session; raises KeyError with the sessions that exist."""
+        for row in self.values:
+            if row.session == name:
+                return row
+        raise KeyError(f"no session {name!r}; sessions: {[r.session for r in self.values]}")
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class IdentifyResult:
     """Everything identification found out.
 
     Attributes:
-        posterior: Belief over the fitted parameters, default covariance.
+        posterior: Belief over the fitted parameters, default covariance; where sessions differ,
+            what to expect of a new session (the spread between sessions included).
         naive_covariance: J'J covariance in the parameters' units [P, P].
-        covariance_kind: ``episode sandwich`` or ``block bootstrap``.
+        covariance_kind: ``episode sandwich``, ``block bootstrap``, ``session sandwich`` or
+            ``session model``.
         misfit_factor: Root mean square ratio of default over J'J spread, over parameters.
         verdicts: One row per fitted parameter.
         combinations: Combinations that are determined although their parts are not.
@@ -194,6 +264,7 @@ class IdentifyResult:
         cpu_seconds: Process time spent.
         seed: Seed of everything random.
         blocks_only: Whether a world with ``fit`` trained blocks instead of named parameters.
+        sessions: Population and sessions of each parameter that differs between sessions.
     """
 
     posterior: Belief
@@ -215,6 +286,7 @@ class IdentifyResult:
     cpu_seconds: float
     seed: int
     blocks_only: bool = False
+    sessions: tuple[SessionSpread, ...] = ()
 
     def verdict(self, name: str) -> ParameterVerdict:
         """Row of one parameter; raises KeyError with the names that exist."""

@@ -30,7 +30,7 @@ def roughness(
 
     Args:
         problem: The problem with its final scales.
-        u: The optimum [P].
+        u: The optimum, in all coordinates.
         starts: Its starts [W, S_all].
         covariance: Posterior covariance so far [P, P]; gives the points.
         config: Loss, threshold and seed.
@@ -44,9 +44,13 @@ def roughness(
     eliminated = Eliminated(plain, u, starts)
     reference = eliminated.reference
     weights = [_weights(b, config) for b in reference.blocks]
+    extra = problem.sessions.extra
     precision = np.where(np.isfinite(problem.prior_std), problem.prior_std, np.inf) ** -2.0
+    precision = np.append(precision, np.ones(extra))
+    centre = np.append(problem.prior_mean, np.zeros(extra))
+    slopes = [problem.sessions.lifted(p, w) for w, p in enumerate(reference.projected)]
     information = np.diag(precision)
-    for jacobian, weight in zip(reference.projected, weights, strict=True):
+    for jacobian, weight in zip(slopes, weights, strict=True):
         information = information + jacobian.T @ (weight[:, None] * jacobian)
     inverse = pseudo_inverse(information)
     rng = np.random.default_rng(config.seed)
@@ -54,12 +58,13 @@ def roughness(
     low, high = problem.transform.bounds
     seen: list[Array] = []
     for move in moves:
-        point = np.clip(u + move, low, high)
+        point = u.copy()
+        point[:size] = np.clip(u[:size] + move, low, high)
         blocks = plain.simulate(point, eliminated.starts(point))
-        score = -precision * (point - problem.prior_mean)
-        for block, jacobian in zip(blocks, reference.projected, strict=True):
+        score = -precision * (point - centre)
+        for block, jacobian in zip(blocks, slopes, strict=True):
             score = score - jacobian.T @ (_weights(block, config) * block.residual)
-        seen.append(point - u + inverse @ score)
+        seen.append((point - u + inverse @ score)[:size])
     back = np.array(seen)
     return back.T @ back / _DRAWS
 

@@ -67,6 +67,11 @@ class Scales:
         """The same scales with every row counting fully."""
         return Scales(noise=self.noise, profiles=self.profiles)
 
+    def change(self, other: Scales) -> float:
+        """Largest relative difference of the residual standard deviations."""
+        ratios = [p.std / other.profiles[name].at(p.horizon) for name, p in self.profiles.items()]
+        return float(np.max(np.abs(np.log(np.concatenate(ratios))), initial=0.0))
+
     def weighed(self, parts: Sequence[Sequence[Comparison]], config: IdentifyConfig) -> Scales:
         """The same scales with row weights and curvatures of the loss at these residuals."""
         robust: dict[int, dict[str, Array]] = {}

@@ -27,7 +27,7 @@ class Optimum:
     """Where one optimisation ended.
 
     Attributes:
-        u: Coordinates [P].
+        u: Coordinates [P], followed by those of sessions.
         starts: Starts of all windows [W, S_all].
         cost: Half the sum of squared residuals, prior included.
         history: Cost at each Jacobian.
@@ -57,7 +57,10 @@ def optimise(
     ``config.evaluations``. Source: M. A. Branch, T. F. Coleman, Y. Li, SIAM J. Sci. Comput. 21
     (1999).
     """
-    low, high = problem.transform.bounds
+    loose = np.full(len(u) - len(problem.names), np.inf)
+    low, high = (
+        np.append(b, s * loose) for b, s in zip(problem.transform.bounds, (-1, 1), strict=True)
+    )
     inside = np.clip(u, low + 1e-9, high - 1e-9)
     eliminated = Eliminated(problem, inside, starts)
 

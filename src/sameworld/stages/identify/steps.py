@@ -43,6 +43,7 @@ def _probed(problem: Problem, starts: Array) -> tuple[Problem, Array]:
         actions=problem.actions[chosen],
         base=base,
         scales=Scales(noise=problem.scales.noise, profiles=problem.scales.profiles),
+        sessions=problem.sessions.rows(chosen),
     )
     return few, starts[chosen]
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from sameworld.core.arrays import Array
+from sameworld.core.arrays import Array, BoolArray
 from sameworld.core.parameters import Parameter
-from sameworld.stages.identify.covariance import Spread
+from sameworld.maths.projection import pseudo_inverse
+from sameworld.stages.identify.covariance import Spread, prior_precision
 from sameworld.stages.identify.eliminate import Linear
 from sameworld.stages.identify.problem import Problem
 from sameworld.stages.identify.result import Combination, ParameterVerdict, Verdict
@@ -18,6 +19,8 @@ __all__ = ["Judged", "judge", "judge_all"]
 
 _PARTNER = 0.5
 _CONFOUNDED = 1e-3
+#: Share of a variance that the prior may set before the recordings no longer determine a number.
+_BORROWED = 0.5
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -38,6 +41,7 @@ class _Evidence:
     raw: float
     projected: float
     at_bound: bool
+    borrowed: float = 0.0
 
 
 def judge_all(
@@ -55,7 +59,16 @@ def judge_all(
     evidence = _evidence(problem, linear, found)
     correlation = _correlation(found.covariance)
     verdicts = tuple(
-        _row(problem, linear.u, found, evidence, correlation, i, float(before[i]), determined)
+        _row(
+            problem,
+            linear.u[: len(problem.names)],
+            found,
+            evidence,
+            correlation,
+            i,
+            float(before[i]),
+            determined,
+        )
         for i in range(len(problem.names))
     )
     loose = [i for i, v in enumerate(verdicts) if v.verdict == "only in combination"]
@@ -72,14 +85,16 @@ def judge(evidence: _Evidence, determined: float) -> Verdict:
         return "at bound"
     if not np.isfinite(evidence.std):
         return "no interval"
-    if evidence.std <= determined:
+    if evidence.std <= determined and evidence.borrowed <= _BORROWED:
         return "determined"
     return "only in combination" if evidence.conditional <= determined else "not excited"
 
 
 def _evidence(problem: Problem, linear: Linear, found: Spread) -> list[_Evidence]:
     raw = np.sqrt(sum(np.sum(b.theta**2, axis=0) for b in linear.blocks))
+    data = np.maximum(np.diag(found.information - prior_precision(problem)), 0.0)
     projected = np.sqrt(sum(np.sum(p**2, axis=0) for p in linear.projected))
+    projected = np.minimum(projected, np.sqrt(data)) if problem.sessions.extra else projected
     std = np.sqrt(np.maximum(np.diag(found.covariance), 0))
     naive = np.sqrt(np.maximum(np.diag(found.naive), 0))
     finite = np.isfinite(std) & np.isfinite(naive) & (naive > 0)
@@ -87,10 +102,13 @@ def _evidence(problem: Problem, linear: Linear, found: Spread) -> list[_Evidence
     unit = float(np.sqrt(found.unit_variance))
     low, high = problem.transform.bounds
     width = np.where(np.isfinite(high - low), high - low, 1.0)
-    near = np.minimum(linear.u - low, high - linear.u) <= 1e-3 * width
+    u = linear.u[: len(problem.names)]
+    near = np.minimum(u - low, high - u) <= 1e-3 * width
+    near |= _logit_at_bound(problem, u)
     conditional = np.where(
         projected > 0, misfit * unit / np.where(projected > 0, projected, 1), np.inf
     )
+    borrowed = _borrowed(problem, found)
     return [
         _Evidence(
             std=float(std[i]),
@@ -99,9 +117,31 @@ def _evidence(problem: Problem, linear: Linear, found: Spread) -> list[_Evidence
             raw=float(raw[i]),
             projected=float(projected[i]),
             at_bound=bool(near[i]),
+            borrowed=float(borrowed[i]),
         )
         for i in range(len(std))
     ]
+
+
+def _borrowed(problem: Problem, found: Spread) -> Array:
+    """Share of each variance [P] that the prior sets, not the recordings.
+
+    With A the information, prior included, and P the prior's: diag(A^-1 P A^-1) / diag(A^-1). It is
+    one along directions that only the prior fixes.
+    """
+    inverse = pseudo_inverse(found.information)
+    share = np.einsum("ij,jk,ki->i", inverse, prior_precision(problem), inverse)
+    diagonal = np.diag(inverse)
+    return share / np.where(diagonal > 0, diagonal, 1.0)
+
+
+def _logit_at_bound(problem: Problem, u: Array) -> BoolArray:
+    """Whether logit parameters [P] lie within a thousandth of a bound, which is at infinity."""
+    parameters, values = problem.transform.parameters, problem.transform.backward(u)
+    low, high = (np.array([getattr(p, end) for p in parameters]) for end in ("low", "high"))
+    logit = np.array([p.transform == "logit" for p in parameters])
+    with np.errstate(invalid="ignore"):
+        return logit & (np.minimum(values - low, high - values) <= 1e-3 * (high - low))
 
 
 def _correlation(covariance: Array) -> Array:
@@ -178,6 +218,10 @@ def _detail(
         return f"The fit wants to leave {bounds}."
     if verdict == "no interval":
         return "There were too few episodes for an interval."
+    if facts.std <= determined:
+        share = f"{100 * facts.borrowed:.0f} %"
+        names = f" It can only be told together with {', '.join(partners)}." if partners else ""
+        return f"Fixed to {spread} by its prior: {share} of that comes from it.{names}"
     if verdict == "only in combination":
         names = ", ".join(partners) or "several others at once"
         return f"Known only together with {names}; alone to {spread} only."
@@ -211,9 +255,18 @@ def _combinations(
         std = float(np.sqrt(max(weights @ block @ weights, 0.0)))
         if np.sum(np.abs(weights) > 0.1) < 2 or not std <= determined:
             continue
+        if _share_along(problem, found, loose, weights) > _BORROWED:
+            continue
         named = {problem.names[loose[k]]: float(w) for k, w in enumerate(weights) if abs(w) > 0.05}
         kept.append(Combination(weights=named, std=std, text=_text(problem, named)))
     return tuple(kept)
+
+
+def _share_along(problem: Problem, found: Spread, loose: list[int], weights: Array) -> float:
+    """Share of a combination's variance that the prior sets."""
+    along = pseudo_inverse(found.information)[:, loose] @ weights
+    total = float(weights @ along[loose])
+    return float(along @ prior_precision(problem) @ along) / total if total > 0 else 1.0
 
 
 def _text(problem: Problem, weights: dict[str, float]) -> str:
