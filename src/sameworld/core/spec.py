@@ -16,7 +16,7 @@ from sameworld.core.errors import SpecError, closest, listed
 __all__ = ["Capability", "ChannelSpec", "Manifold", "Spec"]
 
 Manifold = Literal["linear", "quaternion"]
-Capability = Literal["rollout", "gradient", "fit", "correct", "render", "encode"]
+Capability = Literal["rollout", "gradient", "fit", "correct", "render", "encode", "inverse"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,6 +22,8 @@ __all__ = [
     "Context",
     "FitWorld",
     "GradientWorld",
+    "InverseWorld",
+    "Mechanism",
     "RenderWorld",
     "Rollout",
     "RolloutWorld",
@@ -230,6 +232,70 @@ class FitWorld(World, Protocol):
 
     def fit(self, episodes: Sequence[Episode], *, seed: int) -> FitWorld:
         """Return a world fitted to the episodes."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mechanism:
+    """Names behind the columns of inverse dynamics.
+
+    Attributes:
+        dofs: Names of the velocities, in order: a joint with one of them gives its own name.
+        bodies: Bodies that move and have mass.
+        torques: Joint to the channel that holds its torque (or force), and the factor from the
+            channel to the torque; only joints for which the world knows one.
+    """
+
+    dofs: tuple[str, ...]
+    bodies: tuple[str, ...]
+    torques: Mapping[str, tuple[str, float]]
+
+
+@runtime_checkable
+class InverseWorld(World, Protocol):
+    """A world with capability ``inverse``: joint torques from motion, without stepping.
+
+    ``inverse`` is the sum over bodies of ``regressor`` times ``inertias``.
+    """
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """Names behind the columns."""
+        ...
+
+    def inverse(
+        self,
+        q: Array,
+        v: Array,
+        a: Array,
+        parameters: Values | None = None,
+        *,
+        passive: bool = False,
+    ) -> Array:
+        """Torques [N, V] that rigid bodies under gravity need to move so, without contacts.
+
+        Args:
+            q: Positions [N, Q] rad or m.
+            v: Velocities [N, V].
+            a: Accelerations [N, V].
+            parameters: Values [1 or N, P'] of any subset of the parameters.
+            passive: Whether to add armature, damping, dry friction and springs of the joints.
+        """
+        ...
+
+    def regressor(
+        self,
+        q: Array,
+        v: Array,
+        a: Array,
+        bodies: Sequence[str],
+        parameters: Values | None = None,
+    ) -> Array:
+        """Derivative [N, V, B, 10] of the torques by the inertial vectors of bodies."""
+        ...
+
+    def inertias(self, bodies: Sequence[str], parameters: Values | None = None) -> Array:
+        """Inertial vectors [B, 10]: mass, first moments, inertia about the body's origin."""
         ...
 
 

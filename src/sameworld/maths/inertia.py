@@ -22,9 +22,11 @@ from sameworld.core.errors import SceneError
 from sameworld.maths.rotations import matrix_to_quat, quat_to_matrix
 
 __all__ = [
+    "from_inertial_vector",
     "from_log_cholesky",
     "from_pseudo_inertia",
     "inertia_problem",
+    "inertial_vector",
     "log_cholesky",
     "moved",
     "principal",
@@ -33,6 +35,8 @@ __all__ = [
 ]
 
 _EYE = np.eye(3)
+#: Order in which the six numbers of a symmetric tensor are written.
+_TENSOR = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 
 
 def pseudo_inertia(mass: ArrayLike, com: ArrayLike, inertia: ArrayLike) -> Array:
@@ -59,6 +63,35 @@ def from_pseudo_inertia(pseudo: ArrayLike) -> tuple[Array, Array, Array]:
     com = pseudo[..., :3, 3] / mass[..., None]
     corner = pseudo[..., :3, :3] - mass[..., None, None] * com[..., :, None] * com[..., None, :]
     return mass, com, _inertia_of(corner)
+
+
+def inertial_vector(mass: ArrayLike, com: ArrayLike, inertia: ArrayLike) -> Array:
+    """The ten numbers in which joint torques are linear, [..., 10].
+
+    Args:
+        mass: Mass [...] kg.
+        com: Centre of mass in the body frame [..., 3] m.
+        inertia: Inertia about the centre of mass, axes of the body frame [..., 3, 3] kg m^2.
+
+    Returns:
+        Mass [kg], mass times centre of mass (3) [kg m], inertia about the origin of the body frame
+        (xx, yy, zz, xy, xz, yz) [kg m^2].
+    """
+    mass, com, inertia = (np.asarray(x, dtype=np.float64) for x in (mass, com, inertia))
+    about_origin = moved(mass, inertia, com)
+    parts = [about_origin[..., i, j, None] for i, j in _TENSOR]
+    return np.concatenate([mass[..., None], mass[..., None] * com, *parts], axis=-1)
+
+
+def from_inertial_vector(vector: ArrayLike) -> tuple[Array, Array, Array]:
+    """Mass [...], centre of mass [..., 3] and inertia about it [..., 3, 3] of [..., 10]."""
+    vector = np.asarray(vector, dtype=np.float64)
+    mass = vector[..., 0]
+    com = vector[..., 1:4] / mass[..., None]
+    tensor = np.empty((*vector.shape[:-1], 3, 3))
+    for k, (i, j) in enumerate(_TENSOR):
+        tensor[..., i, j] = tensor[..., j, i] = vector[..., 4 + k]
+    return mass, com, moved(-mass, tensor, com)
 
 
 def log_cholesky(mass: ArrayLike, com: ArrayLike, inertia: ArrayLike) -> Array:

@@ -8,7 +8,14 @@ from sameworld.core.belief import Belief
 from sameworld.core.scene import Scene
 from sameworld.core.spec import ChannelSpec, Spec
 from sameworld.core.values import Values
-from sameworld.core.world import FitWorld, GradientWorld, RenderWorld, RolloutWorld, World
+from sameworld.core.world import (
+    FitWorld,
+    GradientWorld,
+    InverseWorld,
+    RenderWorld,
+    RolloutWorld,
+    World,
+)
 from sameworld.worlds.checks.probe import (
     CheckSkipped,
     Probe,
@@ -31,6 +38,7 @@ _PROTOCOLS: dict[str, type] = {
     "gradient": GradientWorld,
     "fit": FitWorld,
     "render": RenderWorld,
+    "inverse": InverseWorld,
 }
 
 

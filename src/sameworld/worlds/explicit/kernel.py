@@ -246,7 +246,7 @@ def make_kernel(scene: Scene, config: ExplicitConfig) -> Kernel:
         observations=channels,
         actions=actions,
         start=Belief(parameters=begun),
-        capabilities=frozenset({"rollout", "render"}),
+        capabilities=frozenset({"rollout", "render", "inverse"}),
     )
     return Kernel(
         config=config,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -16,7 +17,9 @@ from sameworld.core.rollout import finite_so_far
 from sameworld.core.scene import Scene
 from sameworld.core.spec import Spec
 from sameworld.core.values import Values
-from sameworld.core.world import Context, Rollout, State
+from sameworld.core.world import Context, Mechanism, Rollout, State
+from sameworld.worlds.explicit import inverse as dynamics
+from sameworld.worlds.explicit.engine import Model
 from sameworld.worlds.explicit.failures import Failure
 from sameworld.worlds.explicit.guard import dump_failure
 from sameworld.worlds.explicit.kernel import Kernel
@@ -241,6 +244,104 @@ class ExplicitWorld:
             parameters=state.parameters.rows([element]),
             failure=failures[element],
         )
+
+    # ---- without stepping ----------------------------------------------------------------
+
+    @cached_property
+    def mechanism(self) -> Mechanism:
+        """Names of velocities, moving bodies and torque channels."""
+        return dynamics.mechanism(self.kernel.model)
+
+    def inverse(
+        self,
+        q: Array,
+        v: Array,
+        a: Array,
+        parameters: Values | None = None,
+        *,
+        passive: bool = False,
+    ) -> Array:
+        """Torques [N, nv] that rigid bodies under gravity need to move so.
+
+        Contacts, limits, equalities, tendons, fluid and components are left out. Rows of values
+        that no body can have are NaN.
+
+        Args:
+            q: Positions [N, nq] rad, m or unit quaternions, in MuJoCo's order.
+            v: Velocities [N, nv].
+            a: Accelerations [N, nv].
+            parameters: Values [1 or N, P'] of any subset of the parameters.
+            passive: Whether to add armature, damping, springs and dry friction
+                (``frictionloss * sign(v)``) of the joints.
+
+        Raises:
+            SpecError: Shapes that do not fit, or values that are not finite.
+        """
+        q, v, a = dynamics.checked_motion(self.kernel.model, q, v, a)
+        given = Values.none() if parameters is None else parameters
+        values = self._filled(self._names, self._mean, given, given.batch)
+        if len(values) not in (1, len(q)):
+            raise SpecError(f"{len(values)} sets of parameters for {len(q)} rows of motion.")
+        models = self.kernel.models.assign(values, self._given)
+        return dynamics.inverse_rows(models, q, v, a, passive=passive)
+
+    def regressor(
+        self,
+        q: Array,
+        v: Array,
+        a: Array,
+        bodies: Sequence[str],
+        parameters: Values | None = None,
+    ) -> Array:
+        """Derivative [N, nv, B, 10] of ``inverse`` by the inertial vectors of bodies.
+
+        Args:
+            q: Positions [N, nq].
+            v: Velocities [N, nv].
+            a: Accelerations [N, nv].
+            bodies: Names among ``mechanism.bodies``.
+            parameters: One element; geometry and gravity matter, inertia does not.
+
+        Raises:
+            SpecError: Shapes that do not fit, or a body that does not exist.
+        """
+        q, v, a = dynamics.checked_motion(self.kernel.model, q, v, a)
+        dynamics.check_bodies(self.mechanism, bodies)
+        return dynamics.inverse_regressor(self._one(parameters), q, v, a, bodies)
+
+    def inertias(self, bodies: Sequence[str], parameters: Values | None = None) -> Array:
+        """Inertial vectors [B, 10] of bodies: mass, first moments, inertia about the origin.
+
+        In kg, kg m and kg m^2 (xx, yy, zz, xy, xz, yz), in the frame of each body.
+        """
+        dynamics.check_bodies(self.mechanism, bodies)
+        return dynamics.inertial_vectors(self._one(parameters), bodies)
+
+    def poses(self, q: Array, parameters: Values | None = None) -> dict[str, tuple[Array, Array]]:
+        """Where bodies and sites are at positions [N, nq].
+
+        Returns:
+            ``body:NAME`` and ``site:NAME`` to positions [N, 3] m and quaternions [N, 4] wxyz, in
+            the world frame.
+        """
+        return dynamics.body_poses(self._one(parameters), q)
+
+    def _one(self, parameters: Values | None) -> Model:
+        """The model of one element of parameters.
+
+        Raises:
+            SpecError: Several elements, or values that no body can have.
+        """
+        given = Values.none() if parameters is None else parameters
+        values = self._filled(self._names, self._mean, given, given.batch)
+        edited = self.kernel.models.assign(values, self._given)
+        if len(values) != 1 or edited[0].reason:
+            raise SpecError(
+                f"This call takes one set of parameters, got {len(values)}."
+                if len(values) != 1
+                else f"The parameters are impossible: {edited[0].reason}."
+            )
+        return edited[0].model
 
     # ---- pictures ------------------------------------------------------------------------
 
