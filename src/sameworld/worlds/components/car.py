@@ -71,7 +71,9 @@ class _Car(Law):
     def begin(self, values: Values, starts: Values, motion: Motion) -> Array:
         """Steering and speed of the start; no command yet."""
         memory = np.zeros((*motion.position.shape[:2], self.memory()))
-        memory[..., -3], memory[..., -2] = starts["steer"], starts["speed"]
+        memory[..., -3] = starts["steer"]
+        if "speed" in starts:
+            memory[..., -2] = starts["speed"]
         return memory
 
     def _commanded(self, values: Values, memory: Array, motion: Motion) -> tuple[Array, Array]:
