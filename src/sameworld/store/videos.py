@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from sameworld.core.arrays import Array
 from sameworld.core.episode import Stream
 from sameworld.core.errors import StoreError
+from sameworld.store.pictures import parquet_pictures
 
 if TYPE_CHECKING:
     import av.container
@@ -169,6 +170,9 @@ def stream_frames(
 ) -> Iterator[NDArray[np.uint8]]:
     """Decode the images of a stream whose values are frame numbers.
 
+    The source is a video, or a Parquet file that holds pictures in a column named like the stream;
+    then the values are row numbers.
+
     Args:
         folder: Folder that ``stream.source`` is relative to.
         stream: Stream of kind ``images``.
@@ -186,7 +190,11 @@ def stream_frames(
     path = Path(folder) / stream.source
     numbers = np.asarray(stream.values).reshape(-1).astype(np.int64)
     chosen = numbers if rows is None else numbers[[int(r) for r in rows]]
-    return video_frames(path, [int(n) for n in chosen], limits=limits)
+    wanted = [int(n) for n in chosen]
+    if path.suffix == ".parquet":
+        pixels = (limits or VideoLimits()).pixels
+        return parquet_pictures(path, stream.name, wanted, pixels=pixels)
+    return video_frames(path, wanted, limits=limits)
 
 
 # ---- reading --------------------------------------------------------------------------------
@@ -233,6 +241,7 @@ def _decoded(
         _sizes(video.path, stream, limits)
         if _lacks_decoder(stream):
             raise StoreError(f"'{video.path}' is coded in a way that no decoder here reads.")
+        stream.codec_context.options = {"max_pixels": str(limits.pixels)}
         cursor = _Cursor(video, container)
         for number in numbers:
             yield cursor.image(number)

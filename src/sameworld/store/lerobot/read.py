@@ -175,6 +175,8 @@ class _Reader:
         return self._numbers(feature, time, values)
 
     def _numbers(self, feature: LerobotFeature, time: Array, values: NDArray[Any]) -> Stream:
+        if len(feature.labels) == 1 and values.ndim == 1:
+            values = values[:, None]  # so that the name is kept
         shape = values.shape[1:]
         said = () if feature.shape == (1,) and shape == () else feature.shape
         if shape != said:
