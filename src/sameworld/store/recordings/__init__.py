@@ -9,6 +9,7 @@ from sameworld.store.recordings.report import (
     StreamReport,
     describe_recording,
 )
+from sameworld.store.recordings.unmapped import unmapped_episode
 
 __all__ = [
     "ColumnReport",
@@ -19,4 +20,5 @@ __all__ = [
     "describe_recording",
     "detect_format",
     "open_recordings",
+    "unmapped_episode",
 ]

@@ -297,6 +297,8 @@ def _clock(
     if not usable.any():
         raise StoreError(f"'{path}': the time '{family.clock}' holds no number.")
     clock = read_clock(family.clock, family.stated, stamps[usable], options, f"'{path}'")
+    if family.clock == _STEP:  # counted here, no clock of the recording
+        clock = replace(clock, notes=())
     if usable.all():
         return clock, usable
     lost = f"{int((~usable).sum())} row(s) without a finite time were left out."

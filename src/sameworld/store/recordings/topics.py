@@ -200,6 +200,10 @@ class Collector:
             return logged, "log"
         lag = logged[0] - stamped[0]
         if abs(lag) <= _FAR:
+            late = float(np.median(logged - stamped)) * 1e-6
+            self.notes.append(
+                f"{name}: header stamps are used; messages were logged {late:.3g} ms later (median)."
+            )
             return stamped, "header"
         self.notes.append(
             f"{name}: header stamps count from another beginning than log times; they were moved "
