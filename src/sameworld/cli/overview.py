@@ -41,7 +41,7 @@ class Verb:
 
 def _verb(name: str, summary: str) -> Verb:
     return Verb(
-        module=f"sameworld.cli.{name}",
+        module=f"sameworld.cli.{_MODULES.get(name, name)}",
         command=name.capitalize(),
         summary=summary,
         draws=name in _DRAWING,
@@ -49,12 +49,16 @@ def _verb(name: str, summary: str) -> Verb:
 
 
 _DRAWING = ("demo", "identify", "check")
+#: Verbs that are words of Python live in a module of another name.
+_MODULES: dict[str, str] = {"import": "importing"}
 _SUMMARIES = {
     "demo": "Fit a cube's friction to real, recorded tosses; writes a report.",
     "identify": "Fit a scene's parameters to recorded episodes; writes a run folder.",
     "predict": "Predict episodes from their first rows and score the predictions.",
     "report": "Render report.html of a run folder again.",
     "inspect": "Say what is in a scene, belief, episode store or run folder.",
+    "import": "Turn recordings (CSV, NPZ, MCAP, ROS bags, LeRobot) into an episode store.",
+    "actuate": "Give a robot's joints actuators; a URDF becomes a scene on the way.",
     "check": "Test whether a scene's world keeps the World contract.",
     "doctor": "Say what is installed, which renderer really works, and what is missing.",
 }

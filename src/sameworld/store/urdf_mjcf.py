@@ -104,7 +104,9 @@ class _Writer:
     def text(self, timestep: float, excluded: Sequence[tuple[str, str]]) -> str:
         root = ElementTree.Element("mujoco", model=self.robot.name)
         ElementTree.SubElement(root, "compiler", angle="radian")
-        ElementTree.SubElement(root, "option", timestep=_numbers([timestep]))
+        ElementTree.SubElement(
+            root, "option", timestep=_numbers([timestep]), integrator="implicitfast"
+        )
         self._defaults(root)
         self._custom(root)
         if self.robot.assets:
