@@ -21,7 +21,7 @@ from sameworld.core.episode import Episode
 from sameworld.core.errors import EpisodeError, SpecError
 from sameworld.core.predict import predict_all
 from sameworld.core.prediction import Prediction
-from sameworld.core.residuals import shared_channels
+from sameworld.core.residuals import shared_channels, warmed_up
 from sameworld.core.world import World
 
 __all__ = ["Consistency", "consistency"]
@@ -109,7 +109,7 @@ def _p_value(world: World, prediction: Prediction, piece: Episode) -> float:
     for name, channel in prediction.channels.items():
         if discrepancy is None or name not in discrepancy.channels or not len(channel.time):
             continue
-        last = piece[name].time[prediction.warmup - 1]
+        last = warmed_up(world.spec, piece, prediction.warmup)
         size = float(np.sqrt(np.sum(channel.error[-1] ** 2)))
         reached = np.array([channel.time[-1] - last])
         found.append(1 - float(discrepancy.channels[name].within(reached, size)[0]))

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from sameworld.core.arrays import Array
-from sameworld.core.episode import Episode
+from sameworld.core.episode import Channel, Episode
 from sameworld.core.errors import SpecError
 from sameworld.core.prediction import ChannelPrediction, Prediction
-from sameworld.core.residuals import shared_channels
+from sameworld.core.residuals import scored_rows, shared_channels, warmed_up
 from sameworld.core.rollout import rollout
 from sameworld.core.signals import (
     check_episode,
@@ -41,14 +41,16 @@ def predict(
 ) -> Prediction:
     """Predict an episode open loop from its first ``warmup`` rows.
 
-    The start (or context) comes from those rows only, and they are not part of the prediction.
+    The start (or context) comes from those rows only. The prediction begins after the last of them:
+    where channels have clocks of their own, after the warm-up rows of the slowest.
     Intervals come from the belief's discrepancy, learned under the same protocol; a world whose
     errors were never measured gives intervals of zero width and says ``calibrated=False``.
 
     Args:
         world: Any world.
         episode: The episode, measured.
-        warmup: Rows of each observation channel used to find the start.
+        warmup: Rows of each observation channel used to find the start; one is enough where every
+            start is observed directly or has a prior.
         level: Probability of the central intervals.
         noise: Measurement noise per channel [unit], known from elsewhere, by which warm-up rows
             are weighted; by default what the discrepancy was learned with, else estimated from the
@@ -132,10 +134,18 @@ def _predict_batch(
     for row, episode in enumerate(episodes):
         begin = float(launch.begin[row])
         shared = shared_channels(world.spec, episode)
-        last = max(float(m.time[min(warmup, len(m)) - 1]) for _, m in shared)
+        last = warmed_up(world.spec, episode, warmup)
+        rows = scored_rows(world.spec, episode, warmup)
         channels = {
             channel.name: _channel(
-                world, channel, episode, launch.rollout, row, begin, warmup, level
+                world,
+                channel,
+                episode[channel.name].rows(rows[channel.name]),
+                launch.rollout,
+                row,
+                begin,
+                last,
+                level,
             )
             for channel, _ in shared
         }
@@ -159,19 +169,18 @@ def _predict_batch(
 def _channel(
     world: World,
     channel: ChannelSpec,
-    episode: Episode,
+    measured: Channel,
     result: Rollout,
     row: int,
     begin: float,
-    warmup: int,
+    last: float,
     level: float,
 ) -> ChannelPrediction:
-    measured = episode[channel.name]
-    time, values = measured.time[warmup:], measured.values[warmup:]
+    time, values = measured.time, measured.values
     predicted = interpolate(
         channel, world.spec.period, result.signals[channel.name][row], time - begin
     )
-    half = _half_width(world, channel, time - measured.time[warmup - 1], level)
+    half = _half_width(world, channel, time - last, level)
     if channel.manifold == "quaternion":
         low, high = -half, half
     else:

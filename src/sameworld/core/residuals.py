@@ -12,7 +12,7 @@ from sameworld.core.episode import Channel, Episode
 from sameworld.core.signals import difference, difference_jacobian, interpolate, lerp
 from sameworld.core.spec import ChannelSpec, Spec
 
-__all__ = ["Comparison", "compare", "shared_channels"]
+__all__ = ["Comparison", "compare", "scored_rows", "shared_channels", "warmed_up"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -47,6 +47,25 @@ def shared_channels(spec: Spec, episode: Episode) -> tuple[tuple[ChannelSpec, Ch
     return tuple((c, episode[c.name]) for c in spec.observations if c.name in episode)
 
 
+def warmed_up(spec: Spec, episode: Episode, warmup: int) -> float:
+    """Episode time of the last warm-up row of any channel [s]; what comes later may be scored.
+
+    Channels have clocks of their own: a slow channel's ``warmup`` rows reach far into a fast one's
+    record, and the start that they gave has seen all of it.
+    """
+    shared = shared_channels(spec, episode)
+    return max((float(m.time[min(warmup, len(m)) - 1]) for _, m in shared), default=-np.inf)
+
+
+def scored_rows(spec: Spec, episode: Episode, warmup: int) -> dict[str, slice]:
+    """Rows of each shared channel after all warm-up rows; every row for a warm-up of 0."""
+    last = warmed_up(spec, episode, warmup) if warmup else -np.inf
+    return {
+        channel.name: slice(int(np.searchsorted(measured.time, last + 1e-9, side="right")), None)
+        for channel, measured in shared_channels(spec, episode)
+    }
+
+
 def compare(
     spec: Spec,
     episode: Episode,
@@ -54,7 +73,7 @@ def compare(
     derivatives: Mapping[str, Array] | None = None,
     *,
     begin: float | None = None,
-    rows: slice = slice(None),
+    rows: slice | Mapping[str, slice] = slice(None),
     rates: bool = False,
 ) -> list[Comparison]:
     """Bring one simulated element to the measurement times and subtract.
@@ -65,7 +84,7 @@ def compare(
         signals: Simulated channels of the element [T+1, ...] on control ticks.
         derivatives: Their tangent derivatives [T+1, D, M], if wanted.
         begin: Episode time at which the simulation starts [s]; the episode's begin by default.
-        rows: Which rows of each channel to compare.
+        rows: Which rows of each channel to compare; by channel if a mapping.
         rates: Whether to compute time derivatives of the simulated signals.
 
     Returns:
@@ -74,10 +93,11 @@ def compare(
     begin = episode.begin if begin is None else begin
     found: list[Comparison] = []
     for channel, measured in shared_channels(spec, episode):
-        at = measured.time[rows] - begin
+        kept = rows if isinstance(rows, slice) else rows[channel.name]
+        at = measured.time[kept] - begin
         simulated = signals[channel.name]
         error = difference(
-            channel, interpolate(channel, spec.period, simulated, at), measured.values[rows]
+            channel, interpolate(channel, spec.period, simulated, at), measured.values[kept]
         )
         jacobian = np.zeros((*error.shape, 0))
         if derivatives is not None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from sameworld.core.arrays import Array
 from sameworld.core.episode import Channel, Episode
-from sameworld.core.errors import EpisodeError
+from sameworld.core.errors import EpisodeError, listed
 from sameworld.core.jacobian import jacobian
 from sameworld.core.manifolds import compose, inverse, normalised, quat_log
 from sameworld.core.noise import noise_levels
@@ -72,9 +72,10 @@ def guess_starts(spec: Spec, episodes: Sequence[Episode], warmup: int) -> Values
     array = np.repeat(spec.start.mean.array, len(episodes), axis=0)
     for row, episode in enumerate(episodes):
         shared = shared_channels(spec, episode)
-        heads = [measured.rows(slice(0, max(warmup, 2))) for _, measured in shared]
+        heads = [measured.rows(slice(0, warmup)) for _, measured in shared]
         lines = [_line(c, h, episode.begin) for (c, _), h in zip(shared, heads, strict=True)]
-        for (channel, _), (_, rate) in zip(shared, lines, strict=True):
+        rated = list(zip(shared, lines, strict=True)) if warmup > 1 else []
+        for (channel, _), (_, rate) in rated:
             array[row, [names.index(name) for name in channel.rate]] = rate[: len(channel.rate)]
         for (channel, _), (value, _) in zip(shared, lines, strict=True):
             array[row, [names.index(name) for name in channel.start]] = value[: len(channel.start)]
@@ -87,8 +88,8 @@ def guess_starts(spec: Spec, episodes: Sequence[Episode], warmup: int) -> Values
 
 
 def _line(channel: ChannelSpec, head: Channel, begin: float) -> tuple[Array, Array]:
-    """Value and rate at ``begin`` of a straight line through the samples."""
-    time = head.time - begin
+    """Value and rate at ``begin`` of a straight line through the samples; one has no rate."""
+    time = head.time - begin if len(head) > 1 else np.zeros(1)
     if channel.manifold == "quaternion":
         q = normalised(head.values)
         turns = quat_log(compose(inverse(q[0]), q))
@@ -117,7 +118,8 @@ def estimate_starts(
     Args:
         world: A world that starts from named values.
         episodes: Episodes E.
-        warmup: Rows of each channel that may be used, at least 2.
+        warmup: Rows of each channel that may be used, at least 2; 1 if every start is observed
+            directly (``ChannelSpec.start``) or has a prior.
         parameters: Parameter values [1 or E, P'].
         noise: Noise per channel [unit]; what is absent is estimated from each episode's own
             warm-up rows, so that neither later rows nor other episodes take part.
@@ -129,10 +131,12 @@ def estimate_starts(
         determine keep their guess.
 
     Raises:
-        EpisodeError: An episode has fewer rows than ``warmup``.
+        EpisodeError: An episode has fewer rows than ``warmup``, or one row does not show a start.
     """
     _check_rows(world.spec, episodes, warmup)
     problem = _StartProblem(world, episodes, warmup, parameters, noise, seed)
+    if warmup == 1:
+        _check_shown(world.spec, episodes, [problem.names[i] for i in problem.free])
     values, free = guess_starts(world.spec, episodes, warmup).array.copy(), problem.free
     damping, done = np.full(len(episodes), 1e-6), np.zeros(len(episodes), dtype=np.bool_)
     cost, gradient, hessian = problem.normal(values)
@@ -156,8 +160,8 @@ def estimate_starts(
 
 
 def _check_rows(spec: Spec, episodes: Sequence[Episode], warmup: int) -> None:
-    if warmup < 2:
-        raise EpisodeError(f"A warm-up of {warmup} row(s) cannot show a velocity; use at least 2.")
+    if warmup < 1:
+        raise EpisodeError(f"A warm-up of {warmup} rows shows nothing; use at least 1.")
     for episode in episodes:
         for _, measured in shared_channels(spec, episode):
             if len(measured) < warmup:
@@ -165,6 +169,21 @@ def _check_rows(spec: Spec, episodes: Sequence[Episode], warmup: int) -> None:
                     f"Episode '{episode.id}': channel '{measured.name}' has {len(measured)} rows, "
                     f"fewer than the warm-up of {warmup}."
                 )
+
+
+def _check_shown(spec: Spec, episodes: Sequence[Episode], free: Sequence[str]) -> None:
+    """One row shows no rate: every start must be observed itself, or have a prior."""
+    for episode in episodes:
+        told = {p.name for p in spec.start.parameters if np.isfinite(p.std)}
+        told |= {p.name for p in episode.start_prior.parameters if np.isfinite(p.std)}
+        told |= {name for c, _ in shared_channels(spec, episode) for name in c.start}
+        missing = [name for name in free if name not in told]
+        if missing:
+            raise EpisodeError(
+                f"Episode '{episode.id}': one warm-up row does not show {listed(missing)}. Use at "
+                "least 2 rows, record a channel that shows it, or give 'Episode.start' an opinion "
+                "(a finite std)."
+            )
 
 
 class _StartProblem:

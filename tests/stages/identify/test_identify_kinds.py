@@ -224,7 +224,7 @@ def test_other_refusals():
 @pytest.mark.parametrize(
     "options",
     [
-        {"warmup": 1},
+        {"warmup": 0},
         {"rounds": 0},
         {"holdout": 1.0},
         {"tolerance": 0.0},

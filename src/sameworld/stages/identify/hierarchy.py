@@ -6,14 +6,19 @@ that few sessions do not look more alike than they are), and a spread of zero is
 Information is first divided by how much wider episodes of one session scatter than white noise
 would have them: an overconfident session would make a spread out of its own errors.
 
+Values of sessions are averaged over the spreads that remain possible.
+
 Source: H. D. Patterson, R. Thompson, "Recovery of inter-block information when block sizes are
 unequal", Biometrika 58 (1971), for restricted likelihood; D. A. Harville, JASA 72 (1977), and
-C. R. Henderson, Biometrics 31 (1975), for the spread of predicted effects.
+C. R. Henderson, Biometrics 31 (1975), for the spread of predicted effects; A. Gelman, "Prior
+distributions for variance parameters in hierarchical models", Bayesian Analysis 1 (2006), for the
+half-Cauchy weight.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -31,6 +36,7 @@ __all__ = ["Hierarchy", "SessionPosterior"]
 _NEEDED = 4
 #: Spreads tried, relative to what the sessions' own estimates suggest.
 _GRID = np.geomspace(1e-3, 30.0, 25)
+_FINE = np.geomspace(0.03, 30.0, 40)
 _SWEEPS = 4
 #: Half of the 90 % quantile of chi-squared with one degree of freedom.
 _DROP = 1.3528
@@ -51,6 +57,22 @@ class SessionPosterior:
     covariance: Array
     shrinkage: Array
     conditional: Array
+
+    def averaged(
+        self, k: int, weight: Array, others: Sequence[SessionPosterior]
+    ) -> SessionPosterior:
+        """Parameter k replaced by its mean over other posteriors, their disagreement included."""
+        values, covariance = self.values.copy(), self.covariance.copy()
+        shrinkage = self.shrinkage.copy()
+        each = np.stack([o.values[:, k] for o in others])
+        values[:, k] = weight @ each
+        spread = weight @ np.stack([o.covariance[:, k, k] for o in others])
+        spread = spread + weight @ (each - values[:, k]) ** 2
+        factor = np.sqrt(spread / np.maximum(covariance[:, k, k], 1e-300))
+        covariance[:, k] *= factor[:, None]
+        covariance[:, :, k] *= factor[:, None]
+        shrinkage[:, k] = weight @ np.stack([o.shrinkage[:, k] for o in others])
+        return replace(self, values=values, covariance=covariance, shrinkage=shrinkage)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -189,21 +211,43 @@ class Hierarchy:
         inverse = pseudo_inverse(data + self.prior)
         return inverse @ (self.inflation * data + self.prior) @ inverse
 
-    def posterior(self, scale: Array, covariance: Array) -> SessionPosterior:
-        """Every session's values, given the covariance of the parameters [P, P]."""
-        own, cross, _ = self._own
+    def posterior(self, scale: Array, wide: Array) -> SessionPosterior:
+        """Every session's values, averaged over the spreads that the sessions leave possible.
+
+        Few sessions hardly say how much they differ. Values that take the most likely spread for
+        granted are too sure of themselves, above all where it is zero; so each spread in turn is
+        integrated over its restricted likelihood times a half-Cauchy weight.
+
+        Args:
+            scale: Most likely spread [K].
+            wide: Spread at which the weight has halved, in units of ``scale`` [K].
+        """
+        found = self._given(scale)
+        for k in range(len(scale)):
+            grid = np.append(0.0, self._guess()[k] * _FINE)
+            points = [_with(scale, k, float(g)) for g in grid]
+            deviance = np.array([self.deviance(p) for p in points])
+            weight = np.exp(-0.5 * (deviance - deviance.min())) / (1 + (grid / wide[k]) ** 2)
+            weight = weight * np.gradient(grid)
+            found = found.averaged(k, weight / weight.sum(), [self._given(p) for p in points])
+        return found
+
+    def _given(self, scale: Array) -> SessionPosterior:
+        """Every session's values if the spread were known."""
+        own, cross, own_pull = self._own
         gain = self._gain(scale)
-        identity = np.eye(len(self.information[0]))[list(self.columns)]
+        information, pull = self.marginal(scale)
+        total = information.sum(axis=0) + self.prior
+        step = pseudo_inverse(total) @ (pull.sum(axis=0) + self.prior_pull)
+        apart = np.einsum("skl,sl->sk", gain, own_pull - np.einsum("spl,p->sl", cross, step))
+        identity = np.eye(len(step))[list(self.columns)]
         reach = identity - np.einsum("skl,spl->skp", gain, cross)
-        finite = np.where(np.isfinite(covariance), covariance, 0.0)
-        spread = self.inflation * gain + np.einsum("skp,pq,slq->skl", reach, finite, reach)
+        around = np.einsum("skp,pq,slq->skl", reach, self.covariance(scale), reach)
         diagonal = np.einsum("skk->sk", own)
         alone = np.where(diagonal > 0, self.inflation / np.where(diagonal > 0, diagonal, 1), np.inf)
-        dead = ~np.isfinite(np.diag(covariance)[list(self.columns)])
-        spread[:, dead, dead] = np.inf
         return SessionPosterior(
-            values=self.population + self.offsets,
-            covariance=spread,
+            values=self.population + step[list(self.columns)] + apart,
+            covariance=self.inflation * gain + around,
             shrinkage=np.clip(1 - np.einsum("skl,slk->sk", gain, own), 0.0, 1.0),
             conditional=np.sqrt(alone),
         )

@@ -11,6 +11,7 @@ from sameworld.core.discrepancy import ChannelDiscrepancy, Discrepancy
 from sameworld.core.episode import Episode
 from sameworld.core.noise import noise_levels
 from sameworld.core.prediction import Prediction
+from sameworld.core.residuals import warmed_up
 from sameworld.core.spec import Spec
 from sameworld.stages.identify.result import HoldoutScore
 
@@ -107,7 +108,7 @@ def learn_discrepancy(
         ]
         if not chosen:
             continue
-        horizons = [c.time - e[channel.name].time[warmup - 1] for e, c in chosen]
+        horizons = [c.time - warmed_up(spec, e, warmup) for e, c in chosen]
         errors = [np.nan_to_num(c.error, nan=1e6, posinf=1e6, neginf=-1e6) for _, c in chosen]
         channels[channel.name] = _quantiles(horizons, errors)
     noise = noise_levels(spec, episodes)

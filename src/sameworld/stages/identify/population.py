@@ -116,7 +116,11 @@ def population(
         determined: Largest standard deviation in coordinates that counts as determined.
     """
     scale, unit = problem.sessions.scale, float(np.sqrt(hierarchy.inflation))
-    posterior = hierarchy.posterior(scale, found.covariance)
+    columns = list(problem.sessions.columns)
+    std = problem.prior_std[columns]
+    posterior = hierarchy.posterior(scale, np.where(np.isfinite(std), std, 1.0) / unit)
+    dead = ~np.isfinite(np.diag(found.covariance)[columns])
+    posterior.covariance[:, dead, dead] = np.inf
     shell = Population(
         problem=problem,
         hierarchy=hierarchy,

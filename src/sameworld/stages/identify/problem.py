@@ -10,7 +10,7 @@ import numpy as np
 from sameworld.core.arrays import Array, Signals
 from sameworld.core.episode import Episode
 from sameworld.core.jacobian import default_step, jacobian
-from sameworld.core.residuals import Comparison, compare
+from sameworld.core.residuals import Comparison, compare, scored_rows
 from sameworld.core.rollout import rollout
 from sameworld.core.signals import held_actions, ticks_for
 from sameworld.core.starts import estimate_starts
@@ -288,7 +288,7 @@ class Problem:
             self.windows[w].piece,
             signals,
             slopes,
-            rows=slice(self.warmup, None),
+            rows=scored_rows(self.world.spec, self.windows[w].piece, self.warmup),
             rates=self.rates,
         )
         rows = self._stacked([part.weighted(self.scales.at(w, part)) for part in parts], slopes)

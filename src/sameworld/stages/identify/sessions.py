@@ -124,8 +124,9 @@ def session_names(episodes: Sequence[Episode]) -> tuple[str, ...]:
     names: tuple[str, ...] = tuple(dict.fromkeys(e.session_id for e in episodes))
     if len(names) < 2:
         raise FitError(
-            f"All episodes to fit belong to session '{episodes[0].session_id}': how sessions differ "
-            "cannot be told from one. Leave 'per_session' empty, or add episodes of another session."
+            f"All episodes to fit belong to session '{episodes[0].session_id}': how sessions "
+            "differ cannot be told from one. Leave 'per_session' empty, or add episodes of another "
+            "session."
         )
     return names
 
