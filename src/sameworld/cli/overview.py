@@ -58,6 +58,7 @@ _SUMMARIES = {
     "report": "Render report.html of a run folder again.",
     "inspect": "Say what is in a scene, belief, episode store or run folder.",
     "import": "Turn recordings (CSV, NPZ, MCAP, ROS bags, LeRobot) into an episode store.",
+    "export": "Write episodes as a LeRobot dataset and say what that lost.",
     "actuate": "Give a robot's joints actuators; a URDF becomes a scene on the way.",
     "check": "Test whether a scene's world keeps the World contract.",
     "doctor": "Say what is installed, which renderer really works, and what is missing.",
