@@ -196,9 +196,9 @@ def _unit(
 
 
 def _guess(name: str, values: Array, where: str) -> tuple[str, str]:
-    largest = float(np.abs(values).max())
+    smallest, largest = float(values.min()), float(values.max())
     for least, unit in _EPOCHS:
-        if largest >= least and largest * _SCALES[unit] < _LATEST:
+        if smallest >= least and largest * _SCALES[unit] < _LATEST:
             return unit, f"values near {largest:.3g} count {unit} from 1970"
     steps = np.diff(values)
     steps = steps[steps > 0]

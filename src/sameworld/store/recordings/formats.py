@@ -48,7 +48,7 @@ _FOREIGN: tuple[tuple[bytes, str], ...] = (
     (b"\x89PNG", "a picture"),
     (b"\xff\xd8\xff", "a picture"),
 )
-_PART = re.compile(r"^(.+)_\d+\.(?:db3|mcap)(?:\.zstd)?$")
+_PART = re.compile(r"^(?:(.+?)(?:_\d+)?\.db3|(.+)_\d+\.mcap)(?:\.zstd)?$")
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _READABLE = ".csv, .npz, .parquet, .mcap, .bag, .db3, or a rosbag2 or LeRobot folder"
 
@@ -112,7 +112,7 @@ def _folder(path: Path) -> Found:
 def _is_bare_bag(names: list[str]) -> bool:
     """Whether files are the numbered parts of one bag that lost its ``metadata.yaml``."""
     parts = [match for name in names if (match := _PART.match(name))]
-    return bool(parts) and len({match[1] for match in parts}) == 1
+    return bool(parts) and len({match.groups() for match in parts}) == 1
 
 
 def recording_paths(folder: Path) -> tuple[Path, ...]:

@@ -202,7 +202,7 @@ class Collector:
         if abs(lag) <= _FAR:
             late = float(np.median(logged - stamped)) * 1e-6
             self.notes.append(
-                f"{name}: header stamps are used; messages were logged {late:.3g} ms later (median)."
+                f"{name}: header stamps are used; log times are {late:.3g} ms later (median)."
             )
             return stamped, "header"
         self.notes.append(
