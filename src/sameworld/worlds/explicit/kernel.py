@@ -185,6 +185,13 @@ class Kernel:
             return self.simulator.rollout(rows, values, given, actions)
         return self.composed.rollout(rows, values, given, actions)
 
+    def sensed(self, rows: Array, values: Array, given: frozenset[str]) -> Array:
+        """Sensor values [B, ns] of rows [B, size]."""
+        models = self.models.assign(values, given)
+        if self.composed is None:
+            return self.simulator.sensordata(rows[:, : self.layout.size], models)
+        return self.composed.sensordata(rows, values, models)
+
     @cached_property
     def _initial(self) -> Array:
         """Integration state before starts are written: defaults, or those of a keyframe."""

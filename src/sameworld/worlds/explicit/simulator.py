@@ -110,11 +110,24 @@ class Simulator:
                 mj.mj_resetData(edited.model, data)
         return out, failures
 
-    def sensordata(self, rows: Array, models: Assignment) -> Array:
+    @property
+    def late_sensors(self) -> bool:
+        """Whether the scene has sensors of accelerations or forces."""
+        return self._late_sensors
+
+    def sensordata(
+        self, rows: Array, models: Assignment, *, joints: tuple[Array, Array] | None = None
+    ) -> Array:
         """Sensor values [B, ns] of rows [B, size], with the control applied last.
 
         Sensors of accelerations and forces need the constraint solver, which starts from zero
         here, so that what they say depends on the state alone.
+
+        Args:
+            rows: Integration states.
+            models: Their models.
+            joints: Coulomb friction and damping [B, nv] that are written into the models, and left
+                there; by default the models' own.
         """
         out = np.full((len(rows), self._sizes[2]), np.nan)
         if not self._sizes[2]:
@@ -124,6 +137,9 @@ class Simulator:
                 edited = models[element]
                 data = self.pool(general=edited.general)[0]
                 mj.mj_setState(edited.model, data, rows[element], INTEGRATION)
+                if joints is not None:
+                    edited.model.dof_frictionloss[:] = joints[0][element]
+                    edited.model.dof_damping[:] = joints[1][element]
                 if self._late_sensors:
                     data.qacc_warmstart[:] = 0
                     mj.mj_forward(edited.model, data)

@@ -89,12 +89,13 @@ class ExplicitWorld:
         """MJCF text with the means of the belief written into it, for any MuJoCo program.
 
         Elements without names get the generated ones, and contact pairs stand explicitly. Sensor
-        delays, gains and biases have no place in MJCF and are left out.
+        delays, gains and biases have no place in MJCF and are left out. So are components; a
+        comment at the top says which.
 
         Raises:
             SceneError: The means are physically impossible.
         """
-        return self.kernel.models.mjcf(self._mean[0], self._given)
+        return _unseen(self.scene) + self.kernel.models.mjcf(self._mean[0], self._given)
 
     # ---- one tick ------------------------------------------------------------------------
 
@@ -189,8 +190,7 @@ class ExplicitWorld:
         layout = kernel.layout
         sensed = remembered = np.zeros((state.batch, 0))
         if kernel.has_sensors:
-            models = kernel.models.assign(state.parameters.array, self._given)
-            sensed = kernel.simulator.sensordata(rows[:, : layout.size], models)
+            sensed = kernel.sensed(rows, state.parameters.array, self._given)
         if kernel.composed is not None:
             remembered = kernel.composed.memory_of(rows)
         signals = kernel.signals(rows[:, layout.qpos], rows[:, layout.qvel], sensed, remembered)
@@ -361,6 +361,15 @@ class ExplicitWorld:
         named = {c.name: c for c in self.scene.cameras}
         view = named.get(camera, camera) if isinstance(camera, str) else camera
         return self.kernel.painter.images(rows, models, view)
+
+
+def _unseen(scene: Scene) -> str:
+    """XML comment on what a MuJoCo program does not run; empty if there is nothing."""
+    if not scene.components:
+        return ""
+    lines = [f"  {c.type} '{c.name}' on {c.target}" for c in scene.components]
+    told = "\n".join(["MuJoCo alone does not run these components:", *lines]).replace("--", "- -")
+    return f"<!-- {told}\n-->\n"
 
 
 def _reasons(valid: NDArray[np.bool_], failures: dict[int, Failure]) -> tuple[str, ...]:
