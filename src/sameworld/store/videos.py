@@ -61,7 +61,7 @@ class VideoFile:
 
     Attributes:
         path: The file.
-        codec: Name of the coding, e.g. ``h264``, ``av1``; ``unknown`` if there is no decoder.
+        codec: Name of the coding, e.g. ``h264``, ``av1``.
         width: Width of a frame [pixel].
         height: Height of a frame [pixel].
         time: Stamps of the frames [N] s on the clock of the file, in the order of display.
@@ -97,7 +97,7 @@ def open_video(path: str | Path, *, limits: VideoLimits | None = None) -> VideoF
         limits: What is refused as absurd.
 
     Raises:
-        StoreError: Missing, damaged, no video, a frame size or count beyond the limits.
+        StoreError: Missing, damaged, no video, no decoder, sizes or counts beyond the limits.
     """
     path, limits = Path(path), limits or VideoLimits()
     with _Opened(path) as container:
@@ -118,7 +118,7 @@ def open_video(path: str | Path, *, limits: VideoLimits | None = None) -> VideoF
                 keys.append((packet.pts, packet.pts if packet.dts is None else packet.dts))
             if len(ticks) > limits.frames:
                 raise StoreError(f"'{path}' has more than {limits.frames} frames.")
-        codec = "unknown" if _lacks_decoder(stream) else stream.codec_context.codec.canonical_name
+        codec = stream.codec_context.codec.canonical_name
     if not ticks:
         raise StoreError(f"'{path}' holds no frame.")
     ordered = sorted(ticks)
@@ -239,8 +239,6 @@ def _decoded(
     with _Opened(video.path) as container:
         stream = container.streams.video[0]
         _sizes(video.path, stream, limits)
-        if _lacks_decoder(stream):
-            raise StoreError(f"'{video.path}' is coded in a way that no decoder here reads.")
         stream.codec_context.options = {"max_pixels": str(limits.pixels)}
         cursor = _Cursor(video, container)
         for number in numbers:
@@ -298,6 +296,8 @@ class _Cursor:
 
 
 def _sizes(path: Path, stream: Any, limits: VideoLimits) -> tuple[int, int]:
+    if stream.codec_context is None:
+        raise StoreError(f"'{path}' is coded in a way that no decoder here reads.")
     width, height = int(stream.width or 0), int(stream.height or 0)
     if width < 1 or height < 1:
         raise StoreError(f"'{path}' does not say how large its frames are.")
@@ -307,10 +307,6 @@ def _sizes(path: Path, stream: Any, limits: VideoLimits) -> tuple[int, int]:
             f"{limits.pixels}. Raise VideoLimits.pixels if they are real."
         )
     return width, height
-
-
-def _lacks_decoder(stream: Any) -> bool:
-    return stream.codec_context is None
 
 
 def _reason(cause: object) -> str:

@@ -153,7 +153,7 @@ class _Reader:
         named = [int(i) for i in dict.fromkeys(indices.tolist()) if i == i]
         unknown = [i for i in named if i not in tasks]
         if unknown:
-            self.notes.append(f"task_index {unknown[0]} is not in the table of tasks")
+            self.notes.append(f"the task_index {unknown[0]} is not in the table of tasks")
         texts = [tasks[i] for i in named if i in tasks]
         if len(texts) > 1:
             self.notes.append(f"the episode has {len(texts)} tasks, one after the other")
@@ -260,8 +260,6 @@ class _Reader:
                 f"camera '{feature.name}' claims the shape {feature.shape}, '{film.path.name}' has "
                 f"{film.height}x{film.width} pixels"
             )
-        if film.codec == "unknown":
-            self.notes.append(f"'{feature.name}': no decoder here reads '{film.path.name}'")
 
     def _lost(self, name: str, why: str) -> None:
         self.notes.append(f"'{name}' was left out: {why}")
@@ -279,12 +277,12 @@ def _notes_on_dataset(
     lengths = [e.length for e in entries.values()]
     rows = sum(n for n in lengths if n is not None)
     if info.episodes is not None and info.episodes != len(entries):
-        notes.append(f"info.json claims {info.episodes} episodes, the tables list {len(entries)}")
+        notes.append(f"the file info.json claims {info.episodes} episodes, the tables list {len(entries)}")
     if info.frames is not None and None not in lengths and info.frames != rows:
-        notes.append(f"info.json claims {info.frames} rows, the tables list {rows}")
+        notes.append(f"the file info.json claims {info.frames} rows, the tables list {rows}")
     if list(entries) != list(range(len(entries))):
         last = max(entries, default=0)
         notes.append(f"episode indices have holes: {len(entries)} episodes up to index {last}")
     if not info.video_path and any(f.dtype == "video" for f in info.features):
-        notes.append("info.json has cameras but no video_path; they were left out")
+        notes.append("the file info.json has cameras but no video_path; they were left out")
     return tuple(notes)
