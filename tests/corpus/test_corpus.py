@@ -4,8 +4,9 @@ import pytest
 from bad_beliefs import BELIEFS
 from bad_episodes import EPISODES
 from bad_scenes import SCENES
+from bad_urdfs import URDFS
 
-CORPUS = (*SCENES, *BELIEFS, *EPISODES)
+CORPUS = (*SCENES, *BELIEFS, *EPISODES, *URDFS)
 
 
 @pytest.mark.parametrize("bad", CORPUS, ids=lambda bad: bad.name)

@@ -147,7 +147,7 @@ class _Work:
             f"joint:{drive.joint}.frictionloss": drive.frictionloss,
         }
         return [
-            Parameter(name=name, value=_rounded(value), std=spread * value)
+            Parameter(name=name, value=_rounded(value), std=spread * _rounded(value))
             for name, value in guessed.items()
             if value
         ]
