@@ -1,10 +1,10 @@
-# make demo | test | lint | bench | clean. Everything lives in .venv; nothing needs root.
+# make demo | test | lint | bench | fuzz | clean. Everything lives in .venv; nothing needs root.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench clean venv
+.PHONY: help demo test lint bench fuzz clean venv
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -27,6 +27,7 @@ help:
 	echo "make test    run the tests"
 	echo "make lint    ruff, pyright, import layers"
 	echo "make bench   run the benchmarks that need no data beside the package"
+	echo "make fuzz    read damaged recordings for FUZZ_SECONDS (600)"
 	echo "make clean   remove build products, caches and .venv"
 
 # Install again only if the declared dependencies or the pinned versions changed.
@@ -85,6 +86,10 @@ bench: venv
 	  echo "== $$name"
 	  $(BIN)/python -m "benchmarks.$$name" --out "out/$$name.json" $(BENCH_ARGS)
 	done
+
+# FUZZ_SEED repeats a run; a case that breaks a reader is kept in out/fuzz.
+fuzz: venv
+	@$(BIN)/python tests/fuzz/run_fuzz.py $${FUZZ_SECONDS:-600} $${FUZZ_SEED:-} </dev/null
 
 clean:
 	rm -rf $(VENV) build dist out .pytest_cache .ruff_cache .hypothesis .import_linter_cache

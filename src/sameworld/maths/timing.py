@@ -43,6 +43,7 @@ class Steps:
     backward: int
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def summarise_steps(time: Array) -> Steps:
     """Summarise a clock without repairing it.
 

@@ -67,6 +67,7 @@ _BRACKET = re.compile(r"^(.*?)\s*[\[(]\s*([^\[\]()]*)\s*[\])]\s*$")
 #: Clocks that count from 1970 have such magnitudes: 1973 to 2100.
 _EPOCHS: tuple[tuple[float, TimeUnit], ...] = ((1e17, "ns"), (1e14, "us"), (1e11, "ms"), (1e8, "s"))
 _LATEST = 4.2e9
+_ABSURD = 1e20
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -152,6 +153,7 @@ def _rises(values: Array) -> bool:
     return bool((steps > 0).all() and not (steps == 1).all())
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def read_clock(name: str, stated: str, values: Array, options: ReadOptions, where: str) -> Clock:
     """Bring a time column to seconds since its earliest stamp.
 
@@ -163,9 +165,11 @@ def read_clock(name: str, stated: str, values: Array, options: ReadOptions, wher
         where: The file, for errors.
 
     Raises:
-        StoreError: Nothing tells the unit.
+        StoreError: Nothing tells the unit, or no clock counts that far.
     """
     zero = float(values.min())
+    if float(np.abs(values).max()) > _ABSURD:
+        raise StoreError(f"{where}: the time column '{name}' reaches {np.abs(values).max():.3g}.")
     unit, why = _unit(name, stated, values, options, where)
     notes = [] if why is None else [f"Time column '{name}' is taken as {unit}: {why}."]
     scale = _SCALES[unit]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -21,9 +22,11 @@ __all__ = ["read_npz_recordings"]
 
 _MOST_MEMBERS = 10_000
 _HEADER = 1 << 16
+_LAST_CHARACTER = 0x10FFFF
 _BROKEN = (
     zipfile.BadZipFile,
     zlib.error,
+    tokenize.TokenError,
     OSError,
     ValueError,
     EOFError,
@@ -125,4 +128,15 @@ def _array(path: Path, file: IO[bytes], member: zipfile.ZipInfo) -> NDArray[Any]
             f"holds {member.file_size} bytes. It is damaged."
         )
     file.seek(0)
-    return np.lib.format.read_array(file, allow_pickle=False, max_header_size=_HEADER)
+    array = np.lib.format.read_array(file, allow_pickle=False, max_header_size=_HEADER)
+    if kind.kind == "U" and not _is_text(array):
+        raise StoreError(f"'{path}': '{member.filename}' holds text that is none. It is damaged.")
+    return array
+
+
+def _is_text(array: NDArray[Any]) -> bool:
+    """Whether every character exists; numpy does not look, Python stumbles over it."""
+    if array.dtype.itemsize == 0 or array.size == 0:
+        return True
+    codes = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("=")).reshape(-1)
+    return bool((codes.view(np.uint32) <= _LAST_CHARACTER).all())
