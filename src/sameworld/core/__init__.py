@@ -20,6 +20,7 @@ from sameworld.core.errors import (
     StoreError,
 )
 from sameworld.core.jacobian import Jacobian, jacobian
+from sameworld.core.mapping import Alternative, Question, SignalMap, SignalMapping
 from sameworld.core.parameters import Parameter
 from sameworld.core.predict import predict, predict_all
 from sameworld.core.prediction import ChannelPrediction, Prediction
@@ -45,6 +46,7 @@ from sameworld.core.world import (
 __all__ = [
     "Address",
     "AddressError",
+    "Alternative",
     "Belief",
     "BeliefError",
     "Block",
@@ -71,6 +73,7 @@ __all__ = [
     "Parameter",
     "Policy",
     "Prediction",
+    "Question",
     "Recording",
     "RenderWorld",
     "ResetProcedure",
@@ -82,6 +85,8 @@ __all__ = [
     "SameworldWarning",
     "Scene",
     "SceneError",
+    "SignalMap",
+    "SignalMapping",
     "Spec",
     "SpecError",
     "Splats",

@@ -1,0 +1,209 @@
+"""What a world wants to be told: joints with their signals, actions, other sensors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, cast
+
+import numpy as np
+
+from sameworld.core.arrays import Array
+from sameworld.core.episode import Role
+from sameworld.core.spec import ChannelSpec, Spec
+from sameworld.core.values import Values
+from sameworld.core.world import InverseWorld, World
+
+__all__ = ["Joint", "Kind", "Target", "driven_joints", "forces_of", "joints_of", "targets_of"]
+
+Kind = Literal["position", "velocity", "torque", "command", "other"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Joint:
+    """A joint with one degree of freedom.
+
+    Attributes:
+        name: Joint name.
+        number: Place among such joints, from 0.
+        q: Place of its position among the position components of all joints.
+        v: Place of its velocity.
+        unit: Unit of its position, ``rad`` or ``m``.
+        low: Lower limit [unit].
+        high: Upper limit [unit].
+        rest: Position by default [unit].
+    """
+
+    name: str
+    number: int
+    q: int
+    v: int
+    unit: str
+    low: float
+    high: float
+    rest: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """One component of a channel that a column may be.
+
+    Attributes:
+        channel: Channel name.
+        component: Flat component.
+        kind: What it is.
+        joint: Number of the joint it belongs to, -1 if none or unknown.
+        unit: SI unit.
+        low: Lower bound [unit].
+        high: Upper bound [unit].
+        role: Role of the channel.
+        size: Components of the channel.
+    """
+
+    channel: str
+    component: int
+    kind: Kind
+    joint: int
+    unit: str
+    low: float
+    high: float
+    role: Role
+    size: int
+
+
+def joints_of(spec: Spec) -> tuple[Joint, ...]:
+    """Joints with one degree of freedom, in the order of the world's state."""
+    joints: list[Joint] = []
+    q = v = 0
+    seen: set[str] = set()
+    for channel in spec.observations:
+        if not channel.rate or not channel.start or channel.start[0] in seen:
+            continue
+        seen.update(channel.start)
+        if channel.shape == () and channel.name == _joint(channel) + ".pos":
+            joints.append(
+                Joint(
+                    name=_joint(channel),
+                    number=len(joints),
+                    q=q,
+                    v=v,
+                    unit=channel.unit,
+                    low=channel.low,
+                    high=channel.high,
+                    rest=spec.start[channel.start[0]].value,
+                )
+            )
+        q += channel.size
+        v += channel.tangent
+    return tuple(joints)
+
+
+def _joint(channel: ChannelSpec) -> str:
+    return channel.start[0].removeprefix("start:").removesuffix(".pos")
+
+
+def targets_of(world: World) -> tuple[Target, ...]:
+    """Targets of a world.
+
+    Joints without a force signal of their own get ``J.torque`` (``J.force`` if they slide): worlds
+    ignore it, identification from torques reads it.
+    """
+    spec = world.spec
+    joints = {j.name: j for j in joints_of(spec)}
+    known = forces_of(world)
+    forces = {
+        channel: joints[name].number for name, (channel, _) in known.items() if name in joints
+    }
+    found: list[Target] = []
+    for channel in spec.observations:
+        kind, joint = _observed(channel, joints)
+        if channel.name in forces:
+            kind, joint = "torque", forces[channel.name]
+        found += _components(channel, kind, joint, "observation")
+    for channel, joint in zip(spec.actions, driven_joints(world), strict=True):
+        role: Role = "action" if channel.default is None else "exogenous"
+        kind = "torque" if channel.name in forces else "command"
+        found += _components(channel, kind if role == "action" else "other", joint, role)
+    forced = {t.joint for t in found if t.kind == "torque"}
+    for joint in joints.values():
+        if joint.number not in forced:
+            found.append(_torque(joint))
+    return tuple(found)
+
+
+def forces_of(world: World) -> Mapping[str, tuple[str, float]]:
+    """Joint to the channel of its torque or force and the factor from one to the other."""
+    if "inverse" not in world.spec.capabilities:
+        return {}
+    return cast(InverseWorld, world).mechanism.torques
+
+
+def driven_joints(world: World) -> tuple[int, ...]:
+    """For each action the number of the joint whose velocity it changes most, -1 if none."""
+    spec, joints = world.spec, joints_of(world.spec)
+    if not spec.actions or not joints:
+        return (-1,) * len(spec.actions)
+    middle = np.concatenate([np.full(c.size, _middle(c)) for c in spec.actions])
+    bumped = np.vstack([middle, middle + np.diag(_bumps(spec))])
+    state = world.step(world.reset(Values.none(len(bumped))), bumped)
+    signals = world.observe(state)
+    speeds = np.stack([signals[f"{j.name}.vel"] for j in joints], axis=1)
+    change = np.abs(speeds[1:] - speeds[0])
+    best = np.where(change.max(axis=1) > 1e-12, change.argmax(axis=1), -1)
+    first = np.cumsum([0, *(c.size for c in spec.actions)])[:-1]
+    return tuple(best[first].tolist())
+
+
+def _middle(channel: ChannelSpec) -> float:
+    bounded = math.isfinite(channel.low) and math.isfinite(channel.high)
+    return 0.5 * (channel.low + channel.high) if bounded else 0.0
+
+
+def _bumps(spec: Spec) -> Array:
+    """Small changes of every action component."""
+    sizes = [
+        np.full(c.size, 1e-3 * (c.high - c.low) if math.isfinite(c.high - c.low) else 1e-3)
+        for c in spec.actions
+    ]
+    return np.concatenate(sizes)
+
+
+def _observed(channel: ChannelSpec, joints: dict[str, Joint]) -> tuple[Kind, int]:
+    name, dot, part = channel.name.rpartition(".")
+    if dot and name in joints and channel.shape == ():
+        kinds: dict[str, Kind] = {"pos": "position", "vel": "velocity"}
+        return kinds.get(part, "other"), joints[name].number
+    return "other", -1
+
+
+def _components(channel: ChannelSpec, kind: Kind, joint: int, role: Role) -> list[Target]:
+    return [
+        Target(
+            channel=channel.name,
+            component=k,
+            kind=kind,
+            joint=joint,
+            unit=channel.unit,
+            low=channel.low,
+            high=channel.high,
+            role=role,
+            size=channel.size,
+        )
+        for k in range(channel.size)
+    ]
+
+
+def _torque(joint: Joint) -> Target:
+    turns = joint.unit == "rad"
+    return Target(
+        channel=f"{joint.name}.{'torque' if turns else 'force'}",
+        component=0,
+        kind="torque",
+        joint=joint.number,
+        unit="N m" if turns else "N",
+        low=-math.inf,
+        high=math.inf,
+        role="observation",
+        size=1,
+    )
