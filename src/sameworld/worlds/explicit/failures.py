@@ -42,7 +42,11 @@ def is_bad_action(actions: Array) -> BoolArray:
 
 
 def described(model: Model, message: str) -> str:
-    """MuJoCo's warning with the joint's name instead of a number."""
+    """MuJoCo's warning with the name of the joint or actuator instead of a number."""
+    control = re.search(r"in CTRL at ACTUATOR (\d+).*Time = ([0-9.]+)", message)
+    if control is not None:
+        name, time = model.actuator(int(control[1])).name, control[2].rstrip(".")
+        return f"control of actuator '{name}' became NaN, infinite or huge at t = {time} s"
     match = re.search(r"in (QPOS|QVEL|QACC) at DOF (\d+).*Time = ([0-9.]+)", message)
     if match is None:
         return message
