@@ -105,20 +105,24 @@ def _kept(lines: Array, steer: Array, speed: Array) -> Array:
 
 
 class KinematicCar(_Car):
-    """Kinematic bicycle: no slip, the rear axle's middle is the body's origin.
+    """Kinematic bicycle: wheels do not slip; the body's origin lies ``rear`` ahead of the rear axle.
 
-    ``x' = v cos(h)``, ``y' = v sin(h)``, ``h' = v tan(steer) / wheelbase``. The joints are given
-    these velocities; forces on them have no effect.
+    ``h' = v tan(steer) / wheelbase``, and the origin moves with ``v`` along the heading and
+    ``rear h'`` across it. The joints are given these velocities; forces on them have no effect.
 
     Source: R. Rajamani, "Vehicle Dynamics and Control", 2nd ed. (2012), section 2.2.
     """
 
     kind = "kinematic_car"
+    prescribes = True
 
     def fields(self) -> tuple[Field, ...]:
-        """Wheelbase and what becomes of commands."""
-        wheelbase = Field(name="wheelbase", unit="m", default=0.33, low=0.02, high=10.0)
-        return (wheelbase, *_command_fields())
+        """Wheelbase, place of the origin, what becomes of commands."""
+        return (
+            Field(name="wheelbase", unit="m", default=0.33, low=0.02, high=10.0),
+            Field(name="rear", unit="m", default=0.0, low=-1.0, high=5.0),
+            *_command_fields(),
+        )
 
     def act(self, values: Values, memory: Array, motion: Motion) -> Effect:
         """Velocities of the planar joints, taken at the middle of the step."""
@@ -127,7 +131,9 @@ class KinematicCar(_Car):
         middle, angle = (before + speed) / 2, (memory[..., -3] + steer) / 2
         rate = middle * np.tan(angle) / values["wheelbase"]
         heading = motion.position[..., 2] + 0.5 * self.clock.timestep * rate
-        velocity = np.stack([middle * np.cos(heading), middle * np.sin(heading), rate], axis=-1)
+        cosine, sine, across = np.cos(heading), np.sin(heading), values["rear"] * rate
+        x, y = middle * cosine - across * sine, middle * sine + across * cosine
+        velocity = np.stack([x, y, rate], axis=-1)
         return Effect(memory=_kept(lines, steer, speed), velocity=velocity)
 
 

@@ -42,6 +42,12 @@ class JointImpedance(Law):
             Field(name="lag", unit="s", default=0.0, high=2.0),
         )
 
+    def idle(self, values: Mapping[str, float]) -> Mapping[str, str]:
+        """Everything about the goal, where no spring pulls towards it."""
+        if values["stiffness"]:
+            return {}
+        return dict.fromkeys(("offset", "delay", "lag"), "the stiffness is 0")
+
     def unit(self) -> str:
         """The action is a position."""
         return "J"
@@ -100,6 +106,10 @@ class FilteredPD(Law):
             Field(name="limit", unit="volt", default=10.0),
             Field(name="drive_gain", unit="F/volt", default=1.0),
         )
+
+    def idle(self, values: Mapping[str, float]) -> Mapping[str, str]:
+        """Gain of the position, where the gain of the velocity, which multiplies it, is 0."""
+        return {} if values["kv"] else {"kp": "kv is 0"}
 
     def unit(self) -> str:
         """The action is a position."""

@@ -71,6 +71,14 @@ class GearFriction(Law):
             ]
         return tuple(found)
 
+    def idle(self, values: Mapping[str, float]) -> Mapping[str, str]:
+        """Speed and exponent of the Stribeck term, where nothing is multiplied by it."""
+        terms = [n for n in values if n.startswith(("load_stribeck", "quadratic"))]
+        if "stribeck" not in values or any(values[n] for n in ("stribeck", *terms)):
+            return {}
+        reason = "everything that the Stribeck term multiplies is 0"
+        return {"stribeck_velocity": reason, "stribeck_exponent": reason}
+
     def reads(self) -> frozenset[str]:
         """Loads, where friction depends on them."""
         return frozenset({"load", "drive"} if _TERMS[self.settings["model"]][1] else ())

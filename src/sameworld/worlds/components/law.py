@@ -155,6 +155,8 @@ class Law(abc.ABC):
     version: ClassVar[int] = 1
     #: What a component of this kind acts on.
     target: ClassVar[Target]
+    #: Whether it gives its joints their velocities: then their start velocities mean nothing.
+    prescribes: ClassVar[bool] = False
     #: Settings that are words or constants, with what they may be.
     options: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
@@ -172,6 +174,10 @@ class Law(abc.ABC):
     @abc.abstractmethod
     def fields(self) -> tuple[Field, ...]:
         """Its parameters."""
+
+    def idle(self, values: Mapping[str, float]) -> Mapping[str, str]:
+        """Fields that do nothing at these values of all fields, with the reason."""
+        return {}
 
     def unit(self) -> str:
         """Unit of the action it takes, with placeholders as in ``Field``; joint laws take none."""

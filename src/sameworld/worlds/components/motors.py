@@ -80,18 +80,29 @@ class FirmwareServo(Law):
     def fields(self) -> tuple[Field, ...]:
         """Firmware gains, supply, motor constants, delay."""
         limited = self.settings["slew"] == "yes"
+        supply = 0.0 if self._has_supply else np.nan
         speed = Field(name="goal_speed", unit="V", default=5.0, low=0.01, high=100.0)
         return (
             Field(name="kp", unit="", default=np.nan),
             Field(name="kd", unit="s", default=0.0),
             Field(name="gain", unit="1/J", default=np.nan),
-            Field(name="voltage", unit="volt", default=np.nan),
+            Field(name="voltage", unit="volt", default=supply),
             Field(name="duty_limit", unit="", default=1.0, low=0.01, high=1.0),
             *_motor_fields(),
             Field(name="offset", unit="J", default=0.0, low=-0.3, high=0.3),
             Field(name="delay", unit="s", default=0.0, high=_LONGEST_DELAY),
             *((speed,) if limited else ()),
         )
+
+    @property
+    def _has_supply(self) -> bool:
+        return "voltage" in self.settings["inputs"].split("+")
+
+    def idle(self, values: Mapping[str, float]) -> Mapping[str, str]:
+        """The supply's voltage, where it is an input."""
+        if not self._has_supply:
+            return {}
+        return {"voltage": "the input of that name takes its place"}
 
     def unit(self) -> str:
         """The action is a position."""

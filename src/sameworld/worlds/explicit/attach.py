@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -295,9 +295,17 @@ def _ordered(attached: Sequence[Attached]) -> list[Attached]:
     return [a for key in keys for a in attached if a.key == key]
 
 
-def component_starts(attached: Sequence[Attached]) -> list[Parameter]:
-    """Start parameters of all components."""
-    found: list[Parameter] = []
+def component_starts(
+    attached: Sequence[Attached], joints: Sequence[Parameter], model: Model
+) -> tuple[Parameter, ...]:
+    """Start parameters of joints and components; prescribed velocities are known to be none."""
+    told = {
+        f"start:{model.joint(int(model.dof_jntid[dof])).name}.vel"
+        for a in attached
+        for dof in a.dof
+        if a.law.prescribes
+    }
+    found = [replace(p, std=0.0) if p.name in told else p for p in joints]
     for a in attached:
         for part in a.law.starts():
             found.append(
@@ -310,7 +318,7 @@ def component_starts(attached: Sequence[Attached]) -> list[Parameter]:
                     scope="episode",
                 )
             )
-    return found
+    return tuple(found)
 
 
 def component_actions(

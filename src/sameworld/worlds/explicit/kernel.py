@@ -14,6 +14,7 @@ from sameworld.core.errors import AddressError, closest, listed
 from sameworld.core.parameters import Parameter
 from sameworld.core.scene import Scene
 from sameworld.core.spec import Spec
+from sameworld.core.world import Mechanism
 from sameworld.worlds.components.law import Clock
 from sameworld.worlds.explicit.addresses import model_slots
 from sameworld.worlds.explicit.attach import (
@@ -37,6 +38,7 @@ from sameworld.worlds.explicit.composed import Composed
 from sameworld.worlds.explicit.config import ExplicitConfig
 from sameworld.worlds.explicit.engine import Model, mj
 from sameworld.worlds.explicit.failures import Failure
+from sameworld.worlds.explicit.inverse import mechanism
 from sameworld.worlds.explicit.layout import INTEGRATION, Layout
 from sameworld.worlds.explicit.models import Models
 from sameworld.worlds.explicit.render import Painter
@@ -105,6 +107,11 @@ class Kernel:
         if not self.groups:
             return None
         return Composed(self.compiled, self.models, self.layout, self.simulator, self.groups)
+
+    @cached_property
+    def mechanism(self) -> Mechanism:
+        """Names behind the columns of inverse dynamics."""
+        return mechanism(self.model)
 
     @cached_property
     def sensing(self) -> Sensing:
@@ -247,7 +254,7 @@ def make_kernel(scene: Scene, config: ExplicitConfig) -> Kernel:
     slots = (*editing, *(slot for slot in sensors if slot.group == "sensor"), *laws)
     key = _home_keyframe(model)
     starts = start_map(model, model.qpos0 if key is None else model.key_qpos[key])
-    begun = (*starts.belief.parameters, *component_starts(attached))
+    begun = component_starts(attached, starts.belief.parameters, model)
     spec = Spec(
         period=compiled.period,
         observations=channels,
