@@ -247,10 +247,10 @@ class ExplicitWorld:
 
     # ---- without stepping ----------------------------------------------------------------
 
-    @cached_property
+    @property
     def mechanism(self) -> Mechanism:
         """Names of velocities, moving bodies and torque channels."""
-        return dynamics.mechanism(self.kernel.model)
+        return self.kernel.mechanism
 
     def inverse(
         self,
