@@ -38,7 +38,8 @@ def explicit_world(scene: Scene, config: ExplicitConfig | None = None) -> Explic
     kernel = make_kernel(scene, config or ExplicitConfig())
     everything = Belief(parameters=tuple(slot.parameter() for slot in kernel.slots))
     belief = kernel.canonical(scene.belief)
-    for name, reason in ineffective(kernel.compiled, belief.names).items():
+    idle = ineffective(kernel.compiled, belief.names, kernel.groups, kernel.slots)
+    for name, reason in idle.items():
         warnings.warn(f"'{name}' has no effect: {reason}", SameworldWarning, stacklevel=2)
     return ExplicitWorld(
         scene=scene.with_belief(belief),

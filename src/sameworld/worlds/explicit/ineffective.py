@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from sameworld.core.address import Address
+from sameworld.worlds.components.law import Law
 from sameworld.worlds.explicit.addresses import pair_names
+from sameworld.worlds.explicit.attach import Group
 from sameworld.worlds.explicit.compile import Compiled
 from sameworld.worlds.explicit.contacts import colliding_pairs, contact_parameters
 from sameworld.worlds.explicit.engine import Model, mj
+from sameworld.worlds.explicit.slots import Slot
 
 __all__ = ["ineffective"]
 
@@ -25,7 +28,12 @@ _DISABLED_JOINT = {
 }
 
 
-def ineffective(compiled: Compiled, names: Iterable[str]) -> dict[str, str]:
+def ineffective(
+    compiled: Compiled,
+    names: Iterable[str],
+    groups: Sequence[Group] = (),
+    slots: Sequence[Slot] = (),
+) -> dict[str, str]:
     """Names among ``names`` whose value does not change the simulation, with the reason.
 
     Looks at the scene as compiled: a value that would matter only after another one changed
@@ -34,8 +42,11 @@ def ineffective(compiled: Compiled, names: Iterable[str]) -> dict[str, str]:
     Args:
         compiled: The scene.
         names: Existing addresses.
+        groups: Components of the scene, if any.
+        slots: Parameters of the scene; values of those in ``names`` count as open.
     """
     names = tuple(names)
+    laws = {name: group.law for group in groups for name in group.names}
     explainers = {
         "geom": _geom,
         "pair": _pair,
@@ -48,6 +59,9 @@ def ineffective(compiled: Compiled, names: Iterable[str]) -> dict[str, str]:
         address = Address.parse(name)
         if address.kind == "body":
             reason = _body(address, names)
+        elif address.kind == "component":
+            law, values = laws[address.target], _open_values(address.target, names, slots)
+            reason = _component(compiled.model, law, address.field, values)
         elif address.kind in explainers:
             reason = explainers[address.kind](compiled, address, names)
         else:
@@ -66,6 +80,25 @@ def _body(address: Address, names: tuple[str, ...]) -> str:
     if replaced and any(n.startswith(f"body:{address.target}.inertial.") for n in names):
         return "the log-Cholesky coordinates inertial.* of the body, also named, replace it"
     return ""
+
+
+# ---- components --------------------------------------------------------------------------------
+
+
+def _open_values(owner: str, names: tuple[str, ...], slots: Sequence[Slot]) -> dict[str, float]:
+    """Values of a component's fields; those that are named and 0 may become something else."""
+    own = [s for s in slots if s.group == "component" and s.owner == owner]
+    return {s.part: 1.0 if s.name in names and not s.value else s.value for s in own}
+
+
+def _component(model: Model, law: Law, field: str, values: Mapping[str, float]) -> str:
+    if law.target == "actuator" and _disabled(model, "mjDSBL_ACTUATION"):
+        return "actuation is disabled in the scene's <option>"
+    damps = field.startswith("viscous")
+    flag = "mjDSBL_DAMPER" if damps else "mjDSBL_FRICTIONLOSS"
+    if law.target == "joint" and field != "offset" and _disabled(model, flag):
+        return f"'{flag.removeprefix('mjDSBL_').lower()}' is disabled in the scene's <option>"
+    return law.idle(values).get(field, "")
 
 
 # ---- contact -----------------------------------------------------------------------------------
