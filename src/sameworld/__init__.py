@@ -10,8 +10,11 @@ __version__ = "0.1.0"
 
 #: Public verbs and where they live; imported on first use, so ``import sameworld`` stays light.
 _VERBS = {
+    "ActuateConfig": "sameworld.stages.actuate",
+    "ActuateResult": "sameworld.stages.actuate",
     "IdentifyConfig": "sameworld.stages.identify",
     "IdentifyResult": "sameworld.stages.identify",
+    "actuate": "sameworld.stages.actuate",
     "build": "sameworld.worlds",
     "check_world": "sameworld.worlds",
     "identify": "sameworld.stages.identify",

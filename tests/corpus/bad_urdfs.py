@@ -196,6 +196,35 @@ BROKEN = (
     _bad("inertial without moments", _arm(inertia=""), "has no <inertia"),
     _bad("inertia without izz", _arm(inertia='<inertia ixx="1" iyy="1"/>'), "no izz"),
     _bad("infinite mass", _arm(mass="inf"), "value='inf'> is not finite"),
+    _bad("an absurd number", _arm(mass="1e300"), "value='1e300'> is absurdly large"),
+    _bad(
+        "a world that moves",
+        _links(_joint(kind="fixed", ends='<parent link="a"/><child link="world"/>'), names="a"),
+        "joint 'j' names the link 'world', which does not exist",
+    ),
+    _bad(
+        "a world that hangs",
+        _links(
+            _joint(kind="fixed", ends='<parent link="a"/><child link="world"/>'),
+            names=("a", "world"),
+        ),
+        "'world' is the child of joint 'j'",
+    ),
+    _bad(
+        "a chain of 200 links",
+        _links(
+            *(
+                _joint(
+                    kind="fixed",
+                    ends=f'<parent link="l{k}"/><child link="l{k + 1}"/>',
+                    name=f"j{k}",
+                )
+                for k in range(199)
+            ),
+            names=[f"l{k}" for k in range(200)],
+        ),
+        "a chain of more than 150 links",
+    ),
     _bad("only spaces", "  \n", "is empty"),
 )
 

@@ -158,6 +158,15 @@ def test_what_is_changed_or_left_out_is_told():
     assert robot.joints[0].limit.effort is None and robot.joints[0].limit.lower is None
 
 
+def test_endless_ranges_are_none():
+    robot = parse_urdf(
+        '<robot name="r"><link name="a"/><link name="b"/><joint name="j" type="revolute">'
+        '<parent link="a"/><child link="b"/><limit lower="-1e16" upper="1e16"/></joint></robot>'
+    )
+    assert robot.joints[0].limit.lower is None
+    assert "range -1e+16 to 1e+16 is read as none" in robot.notes[0]
+
+
 def test_axes_are_normalised_and_poses_read_as_fixed_axis_angles():
     robot = parse_urdf(
         '<robot name="r"><link name="a"/><link name="b"/><joint name="j" type="continuous">'

@@ -41,6 +41,8 @@ __all__ = ["parse_urdf", "read_urdf"]
 
 _KNOWN = {"link", "joint", "material", "transmission", "ros2_control"}
 _TEXT_LIMIT = 1 << 25
+#: Limits of this size [rad or m] mean that there are none.
+_ENDLESS = 1e4
 
 
 def read_urdf(
@@ -140,8 +142,8 @@ class _Parsing:
         twice = sorted(name for name, count in Counter(names).items() if count > 1)
         if twice:
             raise SceneError(
-                f"'{self.where}' has more than one {kind} named {listed(twice)} (in names '.', '+' "
-                "and ':' are read as '_'). Rename them."
+                f"'{self.where}' has more than one {kind} named {listed(twice)} (in names '.', "
+                "'+', ':' and spaces are read as '_'). Rename them."
             )
 
     def _name(self, element: Element) -> str:
@@ -263,6 +265,9 @@ class _Parsing:
     def _range(self, lower: float, upper: float, where: str) -> tuple[float | None, float | None]:
         if lower > upper:
             raise SceneError(f"{where}: lower limit {lower:g} is above upper limit {upper:g}.")
+        if max(abs(lower), abs(upper)) >= _ENDLESS:
+            self.notes.append(f"{where}: the range {lower:g} to {upper:g} is read as none.")
+            return None, None
         if lower == upper:
             self.notes.append(
                 f"{where}: lower = upper = {lower:g} is read as no range; a joint that cannot move "

@@ -52,7 +52,8 @@ def geometry_mjcf(robot: UrdfRobot) -> str:
     """MuJoCo XML in which every link is a body of its own at the origin, weighed by its shapes.
 
     Volumes, hulls and inertias of the geometry are read off its compiled model. Collision shapes
-    count where a link has some, else visual ones; the density is 1000 kg/m^3.
+    count where a link has some, else visual ones; the density is 1000 kg/m^3. Visual meshes weigh
+    nothing: they may be open or flat.
     """
     root = ElementTree.Element("mujoco", model=robot.name)
     ElementTree.SubElement(root, "compiler", angle="radian", inertiafromgeom="true")
@@ -64,12 +65,11 @@ def geometry_mjcf(robot: UrdfRobot) -> str:
         solid = any(not shape.visual for shape in link.shapes)
         for shape in link.shapes:
             geom = writer.geom(body, shape)
-            geom.set("mass" if shape.visual and solid else "density", _weight(shape, solid))
+            if shape.visual:
+                geom.attrib |= {"contype": "0", "conaffinity": "0"}
+            hollow = shape.visual and (solid or shape.kind == "mesh")
+            geom.set(*(("mass", "0") if hollow else ("density", "1000")))
     return _text(root)
-
-
-def _weight(shape: UrdfShape, solid: bool) -> str:
-    return "0" if shape.visual and solid else "1000"
 
 
 def static_links(robot: UrdfRobot, *, floating: bool = False) -> frozenset[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 from sameworld.core.arrays import Array
@@ -192,4 +193,8 @@ class UrdfRobot:
 
     def joint_above(self, link: str) -> UrdfJoint | None:
         """The joint whose child the link is; ``None`` for the root."""
-        return next((joint for joint in self.joints if joint.child == link), None)
+        return self._above.get(link)
+
+    @cached_property
+    def _above(self) -> dict[str, UrdfJoint]:
+        return {joint.child: joint for joint in self.joints}

@@ -11,6 +11,8 @@ __all__ = ["WORLD", "ordered"]
 
 #: A link of this name is the world itself.
 WORLD = "world"
+#: Longest chain of links; deeper XML is refused when a scene is read.
+_LONGEST = 150
 
 
 def ordered(
@@ -41,6 +43,11 @@ def ordered(
                 f"link '{joint.child}' is the child of '{above[joint.child].name}' and of "
                 f"'{joint.name}'. URDF is a tree: close loops by an <equality> in the MJCF."
             )
+        if joint.child == WORLD:
+            raise SceneError(
+                f"link '{WORLD}' is the child of joint '{joint.name}'; it stands for the world and "
+                "cannot move. Rename it."
+            )
         above[joint.child] = joint
         below[joint.parent].append(joint)
     return _walked(named, above, below, where)
@@ -66,9 +73,13 @@ def _walked(
             f"'{where}' has {len(roots)} links without a joint above them: {listed(roots)}. A "
             "robot has one root; join the others by fixed joints or remove them."
         )
-    order, joints, stack = list[UrdfLink](), list[UrdfJoint](), roots[:1]
+    order, joints = list[UrdfLink](), list[UrdfJoint]()
+    stack, depth = roots[:1], dict.fromkeys(roots, 1)
     while stack:
         name = stack.pop()
+        if depth[name] > _LONGEST:
+            raise SceneError(f"'{where}' has a chain of more than {_LONGEST} links.")
+        depth |= {joint.child: depth[name] + 1 for joint in below[name]}
         order.append(named[name])
         if name in above:
             joints.append(above[name])

@@ -20,6 +20,7 @@ __all__ = ["local", "need", "number", "parse_robot_xml", "pose_of", "vector"]
 
 _LARGEST = 16 * 2**20
 _DEPTH = 30
+_HUGE = 1e20
 _MOST_ELEMENTS = 200_000
 _XACRO = (
     "is a xacro template, not a robot description. Expand it first: 'xacro {0} > robot.urdf' "
@@ -85,8 +86,8 @@ def _check_expanded(root: Element, where: str) -> None:
 
 
 def local(text: str) -> str:
-    """A name usable in addresses, which hold no ``.``, ``+`` or ``:``."""
-    return text.strip().translate(str.maketrans({".": "_", "+": "_", ":": "_"}))
+    """A name usable in addresses, which hold no ``.``, ``+``, ``:`` or spaces."""
+    return "_".join(text.split()).translate(str.maketrans({".": "_", "+": "_", ":": "_"}))
 
 
 def need(element: Element, key: str, where: str) -> str:
@@ -133,6 +134,8 @@ def vector(
         )
     if not all(math.isfinite(value) for value in values):
         raise SceneError(f"{where}: <{element.tag} {key}='{text:.60}'> is not finite.")
+    if any(abs(value) > _HUGE for value in values):
+        raise SceneError(f"{where}: <{element.tag} {key}='{text:.60}'> is absurdly large.")
     return np.array(values)
 
 

@@ -1,14 +1,19 @@
 """Scenes made of robot descriptions: MuJoCo's own reader as reference, doubts, repairs."""
 
+import contextlib
+import re
+
 import mujoco
 import numpy as np
 import pytest
 from robot_descriptions import ARM, random_tree
+from scipy.spatial import ConvexHull
 
 from sameworld.core import SceneError
-from sameworld.store import load_scene, parse_urdf, save_scene
+from sameworld.store import load_scene, parse_urdf, read_urdf, save_scene
 from sameworld.worlds import build, check_world
 from sameworld.worlds.explicit.urdf import UrdfConfig, scene_from_urdf
+from sameworld.worlds.explicit.urdf_geometry import link_geometries
 
 BOX = '<collision><geometry><box size="0.2 0.1 0.1"/></geometry></collision>'
 
@@ -201,6 +206,35 @@ def test_a_missing_mass_is_repaired_by_a_density_and_believed_least():
     assert "500 kg/m^3: 1 kg. Weigh it." in report.notes[0]
 
 
+def test_a_link_between_two_joints_without_mass_or_shape_is_repaired_by_a_speck():
+    text = ARM.replace(
+        '<joint name="flange" type="fixed">', '<joint name="flange" type="floating">'
+    )
+    with pytest.raises(SceneError, match=r"link 'tool': it moves and has no <inertial>"):
+        converted(text)
+    scene, report = converted(text, repair=True)
+    assert compiled(scene).body("tool").mass[0] == 1e-3
+    assert "sphere of 1 g" in report.notes[-2] + report.notes[-3]
+    assert scene.belief["body:tool.mass"].std == 1e-3
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_damaged_descriptions_are_read_or_refused_and_nothing_else(seed):
+    rng = np.random.default_rng(seed)
+    text = bytearray((ARM if seed % 2 else random_tree(seed)).encode())
+    words = (b"0", b"-1", b"1e19", b"nan", b"world", b"floating", b"planar", b"fixed", b"1 2 3")
+    for _ in range(1 + seed % 3):
+        spans = list(re.finditer(rb'"([^"]*)"', bytes(text)))
+        span = spans[rng.integers(len(spans))]
+        text[span.start(1) : span.end(1)] = words[rng.integers(len(words))]
+        if seed % 5 == 0:
+            text[rng.integers(len(text))] = rng.integers(256)
+    with contextlib.suppress(SceneError):
+        robot = parse_urdf(bytes(text))
+        scene, _ = scene_from_urdf(robot, config=UrdfConfig(repair=seed % 3 == 0))
+        assert compiled(scene).nbody > 1
+
+
 def test_a_repair_by_a_mesh_uses_its_hull(tmp_path):
     corners = [(x, y, z) for x in (0, 0.1) for y in (0, 0.2) for z in (0, 0.3)]
     faces = ["1 2 4", "1 4 3", "5 7 8", "5 8 6"]  # two open sides: no volume of its own
@@ -209,14 +243,45 @@ def test_a_repair_by_a_mesh_uses_its_hull(tmp_path):
     )
     mesh = '<collision><geometry><mesh filename="m.obj"/></geometry></collision>'
     (tmp_path / "r.urdf").write_text(one_link(inertial(2, 1, 1, 1), mesh))
-    from sameworld.store import read_urdf
-
     scene, _ = scene_from_urdf(read_urdf(tmp_path / "r.urdf"), config=UrdfConfig(repair=True))
     body = compiled(scene).body("arm")
     sides = np.array([0.1, 0.2, 0.3])
     np.testing.assert_allclose(body.ipos, sides / 2, atol=1e-6)
     solid = 2 / 12 * (np.sum(sides**2) - sides**2)
     np.testing.assert_allclose(np.sort(body.inertia), np.sort(solid), rtol=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_solids_of_hulls_equal_those_of_mujoco(seed, tmp_path):
+    """One mesh twice: to be seen (own sum over tetrahedra) and to be touched (MuJoCo's)."""
+    rng = np.random.default_rng(seed)
+    points = rng.normal(size=(30, 3)) * [0.1, 0.05, 0.02] + [0.3, -0.1, 0.2]
+    hull = ConvexHull(points)
+    first, *others = (points[hull.simplices[:, k]] for k in range(3))
+    normals = np.cross(*(other - first for other in others))
+    outward = np.einsum("ni,ni->n", hull.equations[:, :3], normals)
+    faces = np.where(outward[:, None] > 0, hull.simplices, hull.simplices[:, ::-1]) + 1
+    (tmp_path / "m.obj").write_text(
+        "".join(f"v {x!r} {y!r} {z!r}\n" for x, y, z in points.tolist())
+        + "".join(f"f {a} {b} {c}\n" for a, b, c in faces)
+    )
+    found = {}
+    for tag in ("visual", "collision"):
+        mesh = f'<{tag}><origin rpy="0.3 0.5 -1"/><geometry><mesh filename="m.obj" scale="1 2 1"/>'
+        (tmp_path / "r.urdf").write_text(one_link("", f"{mesh}</geometry></{tag}>"))
+        found[tag] = link_geometries(read_urdf(tmp_path / "r.urdf"))["arm"]
+    seen, touched = found["visual"], found["collision"]
+    assert seen.volume == pytest.approx(touched.volume, rel=1e-5)
+    np.testing.assert_allclose(seen.com, touched.com, rtol=1e-5)
+    np.testing.assert_allclose(seen.unit_inertia, touched.unit_inertia, rtol=1e-4, atol=1e-9)
+
+
+def test_flat_visual_meshes_do_no_harm(tmp_path):
+    (tmp_path / "m.obj").write_text("v 0 0 0\nv .1 0 0\nv .1 .1 0\nv 0 .1 0\nf 1 2 3\nf 1 3 4\n")
+    mesh = '<visual><geometry><mesh filename="m.obj"/></geometry></visual>'
+    (tmp_path / "r.urdf").write_text(one_link(inertial(0.1, 1e-4, 2e-4, 2e-4, "0.05 0.05 0"), mesh))
+    scene, _ = scene_from_urdf(read_urdf(tmp_path / "r.urdf"), config=UrdfConfig(accept="arm"))
+    assert compiled(scene).nmesh == 1
 
 
 def test_what_is_unusual_but_possible_is_taken_when_accepted():

@@ -8,6 +8,7 @@ reference that the dynamics are compared with in the tests.
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
@@ -32,6 +33,8 @@ Base = Literal["fixed", "floating"]
 _AXES = ("x", "y", "z")
 #: Share of the mass and of the moments below which a fixed link hardly counts.
 _NEGLIGIBLE = 0.01
+#: Stands in where a link moves, has no mass and no shape: halves of a joint of several degrees.
+_SPECK = UrdfInertial(mass=1e-3, com=np.zeros(3), inertia=4e-8 * np.eye(3))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,7 +189,11 @@ class _Conversion:
     def _repaired(
         self, doubt: Doubt, geometry: LinkGeometry | None
     ) -> tuple[UrdfInertial, str] | None:
-        if not self.config.repair or doubt.kind == "scale" or geometry is None:
+        if not self.config.repair or doubt.kind == "scale":
+            return None
+        if doubt.kind == "missing" and geometry is None:
+            return _SPECK, "It has no shapes; replaced by a sphere of 1 g and 1 cm radius."
+        if geometry is None:
             return None
         if geometry.volume <= 0:
             return None
@@ -270,7 +277,7 @@ class _Conversion:
             parameter
             for name in repaired
             if model.body_weldid[model.body(name).id] != 0
-            for parameter in _wide(model, name, self._mass_assumed(name), geometries[name])
+            for parameter in _wide(model, name, self._mass_assumed(name), geometries.get(name))
         ]
         inputs = {
             name: hashlib.sha256(data).hexdigest() for name, data in self.robot.assets.items()
@@ -299,27 +306,27 @@ class _Conversion:
 
 
 def _compile(mjcf: str, robot: UrdfRobot) -> Model:
-    with captured_warnings():
+    with captured_warnings(), warnings.catch_warnings():
+        warnings.simplefilter("error")  # a singular mass matrix, for one
         try:
             return mj.MjSpec.from_string(mjcf, assets=dict(robot.assets)).compile()
-        except ValueError as cause:
+        except (ValueError, UserWarning) as cause:
             told = " ".join(str(cause).split())
             raise SceneError(f"Robot '{robot.name}' does not compile. MuJoCo says: {told}") from (
                 cause
             )
 
 
-def _wide(model: Model, name: str, weighed: bool, geometry: LinkGeometry) -> list[Parameter]:
+def _wide(model: Model, name: str, weighed: bool, geometry: LinkGeometry | None) -> list[Parameter]:
     """Wide opinions on what a repair only guessed."""
     inertial = Inertial.of(model, model.body(name).id)
     out: list[Parameter] = []
     if weighed:
         out.append(Parameter(name=f"body:{name}.mass", value=inertial.mass, std=inertial.mass))
+    size = 0.02 if geometry is None else geometry.size
     com = zip(_AXES, inertial.com.tolist(), strict=True)
     moments = zip(_AXES, inertial.moments.tolist(), strict=True)
-    out += [
-        Parameter(name=f"body:{name}.com.{a}", value=v, std=0.25 * geometry.size) for a, v in com
-    ]
+    out += [Parameter(name=f"body:{name}.com.{a}", value=v, std=0.25 * size) for a, v in com]
     out += [Parameter(name=f"body:{name}.inertia.{a}", value=v, std=v) for a, v in moments]
     return out
 

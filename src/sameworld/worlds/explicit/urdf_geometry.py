@@ -10,13 +10,13 @@ from scipy.spatial import ConvexHull, QhullError
 
 from sameworld.core.arrays import Array
 from sameworld.core.errors import SceneError
-from sameworld.maths.inertia import rotated
+from sameworld.maths.inertia import moved, rotated
 from sameworld.maths.rotations import rotate
 from sameworld.store.urdf_mjcf import geometry_mjcf
 from sameworld.store.urdf_robot import UrdfInertial, UrdfRobot
 from sameworld.worlds.explicit.engine import Model, captured_warnings, mj
 
-__all__ = ["LinkGeometry", "link_geometries"]
+__all__ = ["LinkGeometry", "hull_solid", "link_geometries"]
 
 _DENSITY = 1000.0
 _CORNERS = np.array([[i, j, k] for i in (-1, 1) for j in (-1, 1) for k in (-1, 1)], dtype=float)
@@ -95,7 +95,8 @@ def link_geometries(robot: UrdfRobot) -> dict[str, LinkGeometry]:
     found: dict[str, LinkGeometry] = {}
     for link in robot.links:
         if link.shapes:
-            found[link.name] = _geometry(model, model.body(f"link {link.name}").id)
+            hulls = all(shape.visual for shape in link.shapes)
+            found[link.name] = _geometry(model, model.body(f"link {link.name}").id, hulls)
     return found
 
 
@@ -109,18 +110,60 @@ def _compiled(robot: UrdfRobot) -> Model:
             raise SceneError(f"A shape of robot '{robot.name}' cannot be used: {told}") from cause
 
 
-def _geometry(model: Model, body: int) -> LinkGeometry:
-    mass = float(model.body_mass[body])
-    inertia = rotated(np.diag(model.body_inertia[body]), np.array(model.body_iquat[body]))
-    weight = mass if mass > 0 else 1.0
+def _geometry(model: Model, body: int, hulls: bool) -> LinkGeometry:
+    """Shapes of a body, whose meshes count by their hulls if it is only to be seen."""
     first, count = int(model.body_geomadr[body]), int(model.body_geomnum[body])
-    points = [_points(model, geom) for geom in range(first, first + count)]
+    geoms = range(first, first + count)
+    points = {geom: _points(model, geom) for geom in geoms}
+    inertia = rotated(np.diag(model.body_inertia[body]), np.array(model.body_iquat[body]))
+    volume = float(model.body_mass[body]) / _DENSITY
+    solids = [(volume, np.array(model.body_ipos[body]), inertia / _DENSITY)]
+    if hulls:
+        meshes = [geom for geom in geoms if int(model.geom_dataid[geom]) >= 0]
+        solids += [hull_solid(points[geom]) for geom in meshes]
+    volume, com, second = _joined(solids)
     return LinkGeometry(
-        points=np.concatenate(points),
-        volume=mass / _DENSITY,
-        com=np.array(model.body_ipos[body]),
-        unit_inertia=inertia / weight,
+        points=np.concatenate(list(points.values())),
+        volume=volume,
+        com=com,
+        unit_inertia=second / (volume or 1.0),
     )
+
+
+def hull_solid(points: Array) -> tuple[float, Array, Array]:
+    """Volume [m^3], centre [3] m and inertia about it at unit density [3, 3] m^5 of a hull.
+
+    Sums over the tetrahedra between an inner point and the faces; a flat set has no volume.
+
+    Args:
+        points: Points [N, 3] m.
+    """
+    try:
+        hull = ConvexHull(points)
+    except (QhullError, ValueError):
+        return 0.0, points.mean(axis=0), np.zeros((3, 3))
+    inner = points[hull.vertices].mean(axis=0)
+    corners = points[hull.simplices] - inner
+    volumes = np.abs(np.linalg.det(corners)) / 6
+    volume = float(volumes.sum())
+    sums = corners.sum(axis=1)
+    first = (volumes[:, None] * sums).sum(axis=0) / 4
+    outer = np.einsum("nki,nkj->nij", corners, corners) + sums[:, :, None] * sums[:, None, :]
+    spread = (volumes[:, None, None] * outer).sum(axis=0) / 20
+    centre = first / volume
+    spread = spread - volume * np.outer(centre, centre)
+    return volume, inner + centre, np.trace(spread) * np.eye(3) - spread
+
+
+def _joined(solids: list[tuple[float, Array, Array]]) -> tuple[float, Array, Array]:
+    """Volume, centre and inertia at unit density of several solids together."""
+    volume = sum(part[0] for part in solids)
+    if volume <= 0:
+        return 0.0, solids[0][1], np.zeros((3, 3))
+    weighed = [part[0] * part[1] for part in solids]
+    centre = np.sum(weighed, axis=0) / volume
+    parts = [moved(v, inertia, com - centre) for v, com, inertia in solids]
+    return volume, centre, np.sum(parts, axis=0)
 
 
 def _points(model: Model, geom: int) -> Array:
