@@ -333,7 +333,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, float]:
         right[number] = not faults
         name = "names" if case.named else "c0..."
         rows.append((number, " ".join(case.kinds), name, found[number], right[number], faults[:3]))
-        sys.stderr.write(f"{rows[-1]}\n")
+        sys.stderr.write(f"{number} {' '.join(case.kinds)} {faults[:3]}\n")
     alarms = questions = 0
     for number in range(CLEAN):
         rng = np.random.default_rng([chosen.seed, 1000 + number])

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from sameworld.cli.capturing import load_mapping, mapping_grid, raw_recordings, stream_table
 from sameworld.cli.console import Grid
 from sameworld.cli.sources import RECORDINGS, episodes_from, scene_from
+from sameworld.core.address import match_names
 from sameworld.core.belief import Belief
-from sameworld.core.episode import Channel, Episode
+from sameworld.core.episode import Channel, Episode, Recording
 from sameworld.core.errors import SameworldError, StoreError, closest, listed
 from sameworld.core.parameters import Parameter
 from sameworld.core.scene import Scene
@@ -21,7 +23,14 @@ from sameworld.core.units import suspicion
 from sameworld.report.numbers import percent, quantity, scale, together
 from sameworld.store import load_belief, read_json
 
-__all__ = ["Description", "describe", "describe_belief", "describe_episodes", "describe_scene"]
+__all__ = [
+    "Description",
+    "describe",
+    "describe_belief",
+    "describe_episodes",
+    "describe_recordings",
+    "describe_scene",
+]
 
 #: A step longer than this many median steps is a gap.
 _GAP = 2.5
@@ -47,7 +56,7 @@ class Description:
     """What was found.
 
     Attributes:
-        kind: ``scene``, ``belief``, ``episodes`` or ``run``.
+        kind: ``scene``, ``belief``, ``episodes``, ``run``, ``recordings`` or ``mapping``.
         facts: Names and values.
         grids: Tables.
         doubts: What looks wrong, one sentence each.
@@ -58,10 +67,27 @@ class Description:
     grids: tuple[Grid, ...] = ()
     doubts: tuple[str, ...] = ()
 
+    def matching(self, patterns: Sequence[str]) -> Description:
+        """Keep only parameters whose names match a shell-style pattern; all if there is none.
+
+        Raises:
+            AddressError: A pattern matches nothing.
+        """
+        if not patterns:
+            return self
+        return replace(self, grids=tuple(_matching(grid, patterns) for grid in self.grids))
+
     def to_json(self) -> dict[str, Any]:
         """Return a JSON-ready mapping."""
         tables = {grid.title: grid.to_json() for grid in self.grids}
         return {"kind": self.kind, "facts": self.facts, "tables": tables, "doubts": [*self.doubts]}
+
+
+def _matching(grid: Grid, patterns: Sequence[str]) -> Grid:
+    if grid.header[0] != "parameter":
+        return grid
+    kept = set(match_names(patterns, [row[0] for row in grid.rows]))
+    return replace(grid, rows=tuple(row for row in grid.rows if row[0] in kept))
 
 
 def describe(source: str) -> Description:
@@ -82,10 +108,37 @@ def describe(source: str) -> Description:
     if (path / "scene.xml").is_file() or path.suffix in (".xml", ".urdf", ".xacro"):
         return describe_scene(scene_from(source))
     if path.suffix == ".json" and path.is_file():
+        return _describe_json(path)
+    return _describe_recordings(source)
+
+
+def _describe_json(path: Path) -> Description:
+    record = read_json(path)
+    if not (isinstance(record, dict) and "signals" in record):
         return describe_belief(load_belief(path))
-    raise StoreError(
-        f"'{source}' is nothing known: expected a scene folder (scene.xml), an MJCF file (.xml), "
-        "an episode store (episodes.jsonl), a run folder (versions.json) or a belief (.json)."
+    mapping = load_mapping(path)
+    doubts = tuple(f"Open question: {q.text}" for q in mapping.undecided)
+    facts = {"signals": str(len(mapping.signals)), "open questions": str(len(doubts))}
+    return Description(kind="mapping", facts=facts, grids=(mapping_grid(mapping),), doubts=doubts)
+
+
+def _describe_recordings(source: str) -> Description:
+    try:
+        recordings = raw_recordings(source)
+    except StoreError as error:
+        raise StoreError(
+            f"'{source}' is nothing known: expected a scene folder (scene.xml), an MJCF file "
+            "(.xml), an episode store (episodes.jsonl), a run folder (versions.json), a belief or "
+            f"mapping (.json), or a recording. {error}"
+        ) from error
+    return describe_recordings(recordings)
+
+
+def describe_recordings(recordings: Sequence[Recording]) -> Description:
+    """Streams of raw recordings: rates, gaps, jitter, repeats, ranges, doubtful units."""
+    found = stream_table(recordings)
+    return Description(
+        kind="recordings", facts=found.facts, grids=(found.grid,), doubts=found.doubts
     )
 
 

@@ -53,10 +53,10 @@ _DRAWING = ("demo", "identify", "check")
 _MODULES: dict[str, str] = {"import": "importing"}
 _SUMMARIES = {
     "demo": "Fit a cube's friction to real, recorded tosses; writes a report.",
-    "identify": "Fit a scene's parameters to recorded episodes; writes a run folder.",
+    "identify": "Fit a scene's parameters to recordings; writes a run folder.",
     "predict": "Predict episodes from their first rows and score the predictions.",
     "report": "Render report.html of a run folder again.",
-    "inspect": "Say what is in a scene, belief, episode store or run folder.",
+    "inspect": "Say what is in a scene, recording, episode store or run folder; propose a mapping.",
     "import": "Turn recordings (CSV, NPZ, MCAP, ROS bags, LeRobot) into an episode store.",
     "export": "Write episodes as a LeRobot dataset and say what that lost.",
     "actuate": "Give a robot's joints actuators; a URDF becomes a scene on the way.",

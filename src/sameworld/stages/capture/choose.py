@@ -105,7 +105,10 @@ def by_torques(
     joints: Sequence[Joint],
     config: CaptureConfig,
 ) -> tuple[list[Choice], list[Doubt]]:
-    """Choices as the torques identify them, and doubts about rivals that they do not beat."""
+    """Choices as the torques identify them, and doubts about rivals that they do not beat.
+
+    Half of ``config.decide`` is enough where nothing has to be corrected.
+    """
     choices: dict[int, Choice] = {}
     named: dict[int, bool] = {}
     for joint in joints:
@@ -119,11 +122,13 @@ def by_torques(
             choices[joint.number] = choice
     doubts: list[Doubt] = []
     for rival in fit.rivals:
-        if rival.margin >= config.decide or "unit" in rival.text:
+        own = [choices[j] for j in rival.joints if j in choices]
+        usual = all(c.flips == 0 and c.joint.number == groups.index(c.group) for c in own)
+        if rival.margin >= config.decide * (0.5 if usual else 1.0) or "unit" in rival.text:
             continue
         if all(named.get(j, False) for j in rival.joints):
             continue
-        doubt = _rival_doubt(rival, choices, fit, groups)
+        doubt = _rival_doubt(rival, choices)
         if doubt is not None:
             doubts.append(doubt)
     return list(choices.values()), doubts
@@ -163,9 +168,7 @@ def _velocity_factor(group: Group, position: float) -> float:
     return group.sign * units.velocity * math.copysign(1.0, position)
 
 
-def _rival_doubt(
-    rival: Rival, choices: dict[int, Choice], fit: ArmFit, groups: Sequence[Group]
-) -> Doubt | None:
+def _rival_doubt(rival: Rival, choices: dict[int, Choice]) -> Doubt | None:
     old = [choices[j] for j in rival.joints if j in choices]
     if not old:
         return None

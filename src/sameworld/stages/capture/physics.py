@@ -131,9 +131,9 @@ def fit_arm(
     inverse = inverse_of(world, joints)
     if inverse is None or not groups or not torques:
         return None
-    coarse, arm = (
+    rough, coarse, arm = (
         _arm(table, _spread(table, n), joints, groups, torques, factors, inverse, prior)
-        for n in (max(config.poses // 2, 20), config.poses)
+        for n in (max(config.poses // 4, 20), max(config.poses // 2, 20), config.poses)
     )
     start = Assignment(
         order=start_order(prior, arm.places()),
@@ -141,7 +141,7 @@ def fit_arm(
         offsets=np.zeros(len(groups)),
     )
     units = [tuple(u.position / g.units[0].position for u in g.units[1:]) for g in groups]
-    found = search(coarse, start, units, searches=config.searches, seed=config.seed)
+    found = search(rough, coarse, start, units, searches=config.searches, seed=config.seed)
     return _weighed(arm, found, groups, units, table, torques, factors, config)
 
 

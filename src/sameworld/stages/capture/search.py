@@ -131,6 +131,7 @@ def _jump(arm: Arm, here: Assignment, rng: np.random.Generator) -> Assignment:
 
 
 def search(
+    rough: Arm,
     arm: Arm,
     start: Assignment,
     factors: Sequence[tuple[float, ...]],
@@ -143,7 +144,8 @@ def search(
     An end that explains nearly everything is enough if one more start finds nothing better.
 
     Args:
-        arm: What is explained.
+        rough: What is explained, at few rows, for the random walks.
+        arm: The same at more rows.
         start: Where the names and the order of the columns point to.
         factors: Per group, factors that turn its first unit into the others.
         searches: Most random starts.
@@ -153,7 +155,7 @@ def search(
     ends = [polish(arm, start, factors)]
     good = _GOOD * min(len(arm.joints), arm.torques.shape[1])
     for _ in range(searches):
-        ends.append(polish(arm, _annealed(arm, start, rng), factors))
+        ends.append(polish(arm, _annealed(rough, start, rng), factors))
         best = min(ends, key=lambda e: e[0])
         reached = sum(cost < best[0] + 0.2 for cost, _ in ends)
         if reached > 1 or (best[0] < good and best is not ends[-1]):
