@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sameworld.core.arrays import Array
-from sameworld.core.episode import Channel, Episode
+from sameworld.core.episode import Episode
 from sameworld.core.errors import SpecError
 from sameworld.core.prediction import ChannelPrediction, Prediction
 from sameworld.core.residuals import scored_rows, shared_channels, warmed_up
@@ -136,19 +136,14 @@ def _predict_batch(
         shared = shared_channels(world.spec, episode)
         last = warmed_up(world.spec, episode, warmup)
         rows = scored_rows(world.spec, episode, warmup)
-        channels = {
-            channel.name: _channel(
-                world,
-                channel,
-                episode[channel.name].rows(rows[channel.name]),
-                launch.rollout,
-                row,
-                begin,
-                last,
-                level,
-            )
-            for channel, _ in shared
-        }
+        channels: dict[str, ChannelPrediction] = {}
+        for channel, measured in shared:
+            kept = rows[channel.name]
+            time, values = measured.time[kept], measured.values[kept]
+            simulated = launch.rollout.signals[channel.name][row]
+            predicted = interpolate(channel, world.spec.period, simulated, time - begin)
+            half = _half_width(world, channel, time - last, level)
+            channels[channel.name] = _channel(channel, time, values, predicted, half)
         covered = launch.rollout.time <= episode.end - begin + 1e-9
         found.append(
             Prediction(
@@ -167,32 +162,16 @@ def _predict_batch(
 
 
 def _channel(
-    world: World,
-    channel: ChannelSpec,
-    measured: Channel,
-    result: Rollout,
-    row: int,
-    begin: float,
-    last: float,
-    level: float,
+    channel: ChannelSpec, time: Array, measured: Array, predicted: Array, half: Array
 ) -> ChannelPrediction:
-    time, values = measured.time, measured.values
-    predicted = interpolate(
-        channel, world.spec.period, result.signals[channel.name][row], time - begin
-    )
-    half = _half_width(world, channel, time - last, level)
+    """Predicted samples [N, ...] with intervals of half widths [N, D] and errors."""
     if channel.manifold == "quaternion":
         low, high = -half, half
     else:
         shaped = half.reshape(len(time), *channel.shape)
         low, high = predicted - shaped, predicted + shaped
-    return ChannelPrediction(
-        time=time,
-        values=predicted,
-        low=low,
-        high=high,
-        error=difference(channel, predicted, values),
-    )
+    error = difference(channel, predicted, measured)
+    return ChannelPrediction(time=time, values=predicted, low=low, high=high, error=error)
 
 
 def _half_width(world: World, channel: ChannelSpec, horizon: Array, level: float) -> Array:

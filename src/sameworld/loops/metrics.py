@@ -53,8 +53,8 @@ def held_out_metrics(
 ) -> dict[str, float]:
     """Errors of predictions of episodes that were never fitted, before and after, and coverage.
 
-    Keys: ``test_episodes``; per channel ``CHANNEL.before``, ``CHANNEL.after`` (median over episodes
-    of the time mean of the error norm, in the channel's unit), ``CHANNEL.change`` with its 90 %
+    A channel is scored on the episodes that have it. Keys: ``test_episodes``; per channel
+    ``CHANNEL.before``, ``CHANNEL.after`` (median over episodes of the time mean of the error norm, in the channel's unit), ``CHANNEL.change`` with its 90 %
     paired bootstrap interval ``change_low`` and ``change_high`` (of the median, relative), and
     ``CHANNEL.coverage``; ``trust.brier``, ``trust.skill``, ``trust.stated``, ``trust.share``,
     ``trust.calibration`` where ``channels`` declare tolerances; ``gain_median``;
@@ -63,12 +63,15 @@ def held_out_metrics(
     numbers: dict[str, float] = {"test_episodes": float(len(episodes))}
     if episodes:
         gains: list[Array] = []
-        for name in after[0].channels:
+        for name in dict.fromkeys(n for p in after for n in p.channels):
             old, new = _errors(before, name), _errors(after, name)
-            numbers |= _channel(name, old, new, result.seed)
+            seen = ~(np.isnan(old) | np.isnan(new))
+            if not seen.any():
+                continue
+            numbers |= _channel(name, old[seen], new[seen], result.seed)
             numbers[f"{name}.coverage"] = coverage(after, name)
             gains.append(1 - new / np.maximum(old, 1e-300))
-        numbers["gain_median"] = float(np.median(np.mean(gains, axis=0)))
+        numbers["gain_median"] = _median_gain(gains)
         numbers |= _trust(channels, after)
     numbers["misfit_factor"] = result.misfit_factor
     numbers["cpu_seconds"] = result.cpu_seconds
@@ -88,14 +91,28 @@ def _channel(name: str, old: Array, new: Array, seed: int) -> dict[str, float]:
     return numbers
 
 
+def _median_gain(gains: Sequence[Array]) -> float:
+    """Median over episodes of the mean gain over the channels that the episode has."""
+    table = np.array(gains).reshape(len(gains), -1)
+    seen = [column[~np.isnan(column)] for column in table.T]
+    each = [float(column.mean()) for column in seen if len(column)]
+    return float(np.median(each)) if each else math.nan
+
+
 def _errors(predictions: Sequence[Prediction], name: str) -> Array:
-    return np.array([np.mean(np.linalg.norm(p.channels[name].error, axis=1)) for p in predictions])
+    """Time mean of the error norm per episode; NaN where the channel has no scored rows."""
+    found = [p.channels[name].error if name in p.channels else None for p in predictions]
+    return np.array(
+        [np.mean(np.linalg.norm(e, axis=1)) if e is not None and len(e) else np.nan for e in found]
+    )
 
 
 def coverage(predictions: Sequence[Prediction], name: str) -> float:
-    """Share of measured components inside the intervals, over all rows and episodes."""
+    """Share of measured components inside the intervals, over all rows and episodes with them."""
     inside: list[np.ndarray] = []
     for prediction in predictions:
+        if name not in prediction.channels:
+            continue
         channel = prediction.channels[name]
         half = 0.5 * (channel.high - channel.low).reshape(len(channel.time), -1)
         inside.append((np.abs(channel.error) <= half).ravel())

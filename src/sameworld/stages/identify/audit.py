@@ -5,18 +5,22 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
+from scipy import stats
 
 from sameworld.core.arrays import Array
 from sameworld.core.residuals import Comparison
 from sameworld.maths.projection import project_out, pseudo_inverse
 from sameworld.maths.robust import autocorrelation, mad_scale
 from sameworld.stages.identify.eliminate import Linear
-from sameworld.stages.identify.problem import Problem
+from sameworld.stages.identify.problem import Block, Problem
 from sameworld.stages.identify.result import DelayAudit, ResidualSummary
 
 __all__ = ["delay_audit", "residual_summaries"]
 
-_SIGNIFICANT = 4.0
+#: One-sided probability of a false alarm per channel: four Gaussian standard deviations.
+_FALSE = float(stats.norm.sf(4.0))
+#: Windows from which whole windows are clusters; below, blocks of rows, this many in all.
+_CLUSTERS = 8
 _LARGE = 0.2
 _VISIBLE = 1e-4
 _LOOSE = 0.5
@@ -45,12 +49,13 @@ def delay_audit(problem: Problem, linear: Linear) -> tuple[DelayAudit, ...]:
     clean = project_out(theta[:, np.sum(theta**2, axis=0) > 0], np.concatenate(swept))
     power = np.sum(np.concatenate(raw) ** 2, axis=0)
     seen = _visible(clean, power)
-    delays, stds = _regressed(clean[:, seen], linear)
+    delays, stds, freedom = _regressed(clean[:, seen], linear)
+    needed = float(stats.t.isf(_FALSE, max(freedom, 1)))
     found: list[DelayAudit] = []
     for k, name in enumerate(names):
         if k in seen:
             place = seen.index(k)
-            found.append(_judged(problem, name, float(delays[place]), float(stds[place])))
+            found.append(_judged(problem, name, float(delays[place]), float(stds[place]), needed))
         else:
             found.append(
                 DelayAudit(channel=name, delay=0.0, std=np.inf, suspicious=False, text=_UNKNOWN)
@@ -69,36 +74,52 @@ def _visible(clean: Array, power: Array) -> list[int]:
     return kept
 
 
-def _regressed(columns: Array, linear: Linear) -> tuple[Array, Array]:
-    """Delays [C] and their clustered standard deviations [C]."""
+def _regressed(columns: Array, linear: Linear) -> tuple[Array, Array, int]:
+    """Delays [C], their clustered standard deviations [C], and degrees of freedom."""
     if columns.shape[1] == 0:
-        return np.zeros(0), np.zeros(0)
+        return np.zeros(0), np.zeros(0), 1
     residual = np.concatenate(linear.residual)
     inverse = pseudo_inverse(columns.T @ columns)
     delays = -inverse @ (columns.T @ residual)
-    products = columns * (residual + columns @ delays)[:, None]
-    edges = np.cumsum([0, *(len(r) for r in linear.residual)])
-    scores = np.stack([_cluster_scores(p, edges, linear) for p in products.T], axis=1)
-    return delays, np.sqrt(np.sum((scores @ inverse) ** 2, axis=0))
+    left = residual + columns @ delays
+    edges = np.cumsum([0, *(len(r) for r in linear.residual)]).tolist()
+    scores = np.concatenate(
+        [
+            _cluster_scores(columns[a:b], left[a:b], block, len(linear.blocks))
+            for (a, b), block in zip(pairwise(edges), linear.blocks, strict=True)
+        ]
+    )
+    few = len(scores) / max(len(scores) - 1, 1)
+    stds = np.sqrt(few * np.sum((scores @ inverse) ** 2, axis=0))
+    return delays, stds, len(scores) - 1
 
 
-def _judged(problem: Problem, name: str, delay: float, std: float) -> DelayAudit:
+def _judged(problem: Problem, name: str, delay: float, std: float, needed: float) -> DelayAudit:
     period = _sampling(problem, name)
-    suspicious = abs(delay) > _SIGNIFICANT * std and abs(delay) > _LARGE * period
+    suspicious = abs(delay) > needed * std and abs(delay) > _LARGE * period
     text = _advice(delay, suspicious) if suspicious or std < _LOOSE * period else _UNKNOWN
     return DelayAudit(channel=name, delay=delay, std=std, suspicious=suspicious, text=text)
 
 
-def _cluster_scores(products: Array, edges: Array, linear: Linear) -> Array:
-    """Sums of scores over windows, or over 20 time blocks where there are few windows."""
-    if len(edges) > 8:
-        return np.array([products[a:b].sum() for a, b in pairwise(edges.tolist())])
-    sums: list[float] = []
-    for w, block in enumerate(linear.blocks):
-        order = np.argsort(block.time, kind="stable")
-        parts = np.array_split(products[edges[w] : edges[w + 1]][order], 20)
-        sums.extend(float(p.sum()) for p in parts)
-    return np.array(sums)
+def _cluster_scores(columns: Array, left: Array, block: Block, windows: int) -> Array:
+    """Scores [G, C] of a window as one cluster; of blocks of its rows where windows are few."""
+    if windows >= _CLUSTERS:
+        return (left @ columns)[None]
+    order = np.argsort(block.time, kind="stable")
+    fewest = -(-_CLUSTERS // windows)
+    rows = len(order) / _correlated(left, block)
+    count = min(max(int(rows), fewest), max(len(order), 1))
+    return np.stack([left[k] @ columns[k] for k in np.array_split(order, count)])
+
+
+def _correlated(left: Array, block: Block) -> int:
+    """Rows over which what is left stays correlated, a few correlation times of each channel."""
+    rho, at = 0.0, 0
+    for part in block.parts:
+        series = left[at : at + part.error.size].reshape(part.error.shape)
+        rho, at = max(rho, abs(autocorrelation(series))), at + part.error.size
+    rho = min(rho, 0.99)
+    return int(np.ceil(3 * (1 + rho) / (1 - rho))) * len(block.parts)
 
 
 def _rate_column(problem: Problem, linear: Linear, w: int, name: str) -> Array:

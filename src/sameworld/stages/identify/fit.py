@@ -15,7 +15,7 @@ from sameworld.core.episode import Episode
 from sameworld.core.errors import FitError
 from sameworld.core.noise import noise_levels
 from sameworld.core.progress import Report
-from sameworld.core.residuals import Comparison
+from sameworld.core.residuals import Comparison, scored_rows
 from sameworld.core.starts import session_values
 from sameworld.core.values import Values
 from sameworld.core.world import World
@@ -159,6 +159,7 @@ def fit_parameters(
     """
     posed = pose(world, episodes, config)
     problem = replace(posed, sessions=Sessions.none(len(posed.names), len(posed.windows)))
+    _check_scored(problem)
     memory = Memory(checkpoint, label)
     centre = np.clip(problem.prior_mean, *problem.transform.bounds)
     point = centre if given is None else given
@@ -187,6 +188,20 @@ def fit_parameters(
         simulations=spent + more,
         hierarchy=Hierarchy.at(problem, linear) if problem.sessions.extra else None,
     )
+
+
+def _check_scored(problem: Problem) -> None:
+    """At least one row must lie beyond the warm-up if that is where starts come from."""
+    scored = [
+        slice_.start < len(w.piece[name])
+        for w in problem.windows
+        for name, slice_ in scored_rows(problem.world.spec, w.piece, problem.warmup).items()
+    ]
+    if not any(scored):
+        raise FitError(
+            f"Every window is all warm-up: none has a row beyond its first {problem.warmup}. Use a "
+            "smaller 'warmup', a longer 'window', or starts='joint'."
+        )
 
 
 def _settled(
