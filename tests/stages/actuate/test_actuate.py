@@ -337,15 +337,15 @@ def test_identify_finds_the_real_stiffness_from_the_wide_belief():
 
 
 def _recorded(world, stiffness, seed):
-    """Four noisy recordings of commands and positions of a robot with another stiffness."""
-    rng, ticks, names = np.random.default_rng(seed), 150, world.spec.start.names
-    start = Values(names=names, array=rng.normal(0, 0.2, (4, len(names))))
-    actions = np.repeat(rng.uniform(-0.8, 0.8, (4, ticks // 30, 1)), 30, axis=1)
+    """Ten noisy recordings of commands and positions of a robot with another stiffness."""
+    rng, ticks, names = np.random.default_rng(seed), 120, world.spec.start.names
+    start = Values(names=names, array=rng.normal(0, 0.2, (10, len(names))))
+    actions = np.repeat(rng.uniform(-0.8, 0.8, (10, ticks // 30, 1)), 30, axis=1)
     truth = Values.of({"actuator:elbow.kp": stiffness})
     found = rollout(world, start, actions, parameters=truth)
     time = np.arange(ticks + 1) * world.spec.period
     episodes = []
-    for k in range(4):
+    for k in range(10):
         channels = [Channel(name="elbow", time=time[:-1], values=actions[k, :, 0], role="action")]
         for name in ("elbow.pos", "wrist.pos"):
             signal = found.signals[name][k]
