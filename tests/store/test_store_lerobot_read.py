@@ -2,6 +2,8 @@
 
 import json
 import struct
+import subprocess
+import sys
 import zlib
 
 import numpy as np
@@ -540,3 +542,32 @@ def test_links_as_the_hub_makes_them_are_followed(tmp_path):
     for name in ("meta", "data", "videos"):
         (tmp_path / "snapshot" / name).symlink_to(tmp_path / "blobs" / name)
     assert len(list(read_lerobot(tmp_path / "snapshot"))) == 4
+
+
+FUZZ = """
+import sys
+from pathlib import Path
+from sameworld.core import StoreError
+from sameworld.store import read_lerobot
+
+folder, refused = Path(sys.argv[1]), 0
+path = folder / "data/chunk-000/file-000.parquet"
+content = path.read_bytes()
+footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+for place in range(footer, len(content), 11):
+    path.write_bytes(content[:place] + bytes([content[place] ^ 0x2A]) + content[place + 1 :])
+    try:
+        next(read_lerobot(folder))
+    except StoreError:
+        refused += 1
+print(refused)
+"""
+
+
+def test_a_damaged_footer_is_refused_or_harmless_but_never_ends_the_process(tmp_path):
+    dataset_v3(tmp_path, (5,), ((0,),), ())
+    done = subprocess.run(
+        [sys.executable, "-c", FUZZ, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 20

@@ -335,7 +335,7 @@ def test_statistics_of_pictures_equal_those_of_their_numbers():
 
 
 def test_large_exports_are_cut_into_several_files(tmp_path, monkeypatch):
-    monkeypatch.setattr("sameworld.store.lerobot.tables_out._DATA_MB", 0)
+    monkeypatch.setattr("sameworld.store.lerobot.dataset_files._DATA_MB", 0)
     write_lerobot(three(), tmp_path / "out", fps=30)
     assert len(list((tmp_path / "out/data/chunk-000").iterdir())) == 3
     assert [len(r.streams) for r in read_lerobot(tmp_path / "out")] == [3, 3, 3]

@@ -277,7 +277,9 @@ def _notes_on_dataset(
     lengths = [e.length for e in entries.values()]
     rows = sum(n for n in lengths if n is not None)
     if info.episodes is not None and info.episodes != len(entries):
-        notes.append(f"the file info.json claims {info.episodes} episodes, the tables list {len(entries)}")
+        notes.append(
+            f"the file info.json claims {info.episodes} episodes, the tables list {len(entries)}"
+        )
     if info.frames is not None and None not in lengths and info.frames != rows:
         notes.append(f"the file info.json claims {info.frames} rows, the tables list {rows}")
     if list(entries) != list(range(len(entries))):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,18 +43,29 @@ def _opened(path: Path) -> pq.ParquetFile:
         return pq.ParquetFile(path)
 
 
-def _bytes_of(file: pq.ParquetFile, groups: Sequence[int], columns: Sequence[str]) -> int:
-    """Memory that columns of row groups take, by what the footer declares."""
-    starts = tuple(f"{name}." for name in columns)
-    total = 0
+def _demand_small(
+    file: pq.ParquetFile, path: Path, groups: Iterable[int], columns: Sequence[str], limit: int
+) -> None:
+    """Refuse row groups whose columns take more memory than the limit, before they are read."""
+    held = 0
     for group in groups:
         meta = file.metadata.row_group(group)
-        total += meta.num_rows
-        for c in range(meta.num_columns):
-            column = meta.column(c)
-            if f"{column.path_in_schema}.".startswith(starts):
-                total += max(8 * column.num_values, column.total_uncompressed_size)
-    return total
+        held += meta.num_rows
+        _demand_within(path, max(held, 8 * meta.num_rows * bool(columns)), limit)
+        # Reading a row checks the columns' part of the footer. Asked for it directly, pyarrow ends
+        # the process where that part is damaged.
+        next(file.iter_batches(1, [group], columns=columns, use_threads=False), None)
+        for leaf in _leaves(file, columns):
+            column = meta.column(leaf)
+            held += max(8 * column.num_values, column.total_uncompressed_size)
+        _demand_within(path, held, limit)
+
+
+def _leaves(file: pq.ParquetFile, columns: Sequence[str]) -> list[int]:
+    """Numbers of the leaf columns that belong to columns of the table."""
+    starts = tuple(f"{name}." for name in columns)
+    paths = [file.schema.column(n).path for n in range(file.metadata.num_columns)]
+    return [n for n, path in enumerate(paths) if f"{path}.".startswith(starts)]
 
 
 def read_table(path: Path, columns: Sequence[str] | None = None, *, limit: int) -> pa.Table:
@@ -73,19 +84,18 @@ def read_table(path: Path, columns: Sequence[str] | None = None, *, limit: int) 
     with _opened(path) as file, _guarded(path):
         names = _names(file, path)
         chosen = names if columns is None else [c for c in columns if c in names]
-        size = _bytes_of(file, range(file.metadata.num_row_groups), chosen)
-        _demand_small(path, size, limit)
+        _demand_small(file, path, range(file.metadata.num_row_groups), chosen, limit)
         parts: list[pa.RecordBatch] = []
         held = 0
         for part in file.iter_batches(1024, columns=chosen, use_threads=False):
             held += part.nbytes
-            _demand_small(path, held, limit)
+            _demand_within(path, held, limit)
             parts.append(part)
         schema = pa.schema([file.schema_arrow.field(name) for name in chosen])
         return pa.Table.from_batches(parts, parts[0].schema if parts else schema)
 
 
-def _demand_small(path: Path, size: int, limit: int) -> None:
+def _demand_within(path: Path, size: int, limit: int) -> None:
     if size > limit:
         raise StoreError(f"'{path}' declares {size} bytes, more than the limit of {limit}.")
 
@@ -169,8 +179,8 @@ class RowFiles:
         if "episode_index" not in _names(file, path):
             file.close()
             raise StoreError(f"'{path}' has no column 'episode_index'.")
-        size = _bytes_of(file, range(file.metadata.num_row_groups), ["episode_index"])
-        _demand_small(path, size, self.limit)
+        groups = range(file.metadata.num_row_groups)
+        _demand_small(file, path, groups, ["episode_index"], self.limit)
         column = file.read(columns=["episode_index"], use_threads=False).column(0)
         return column.combine_chunks().to_numpy(zero_copy_only=False)
 
@@ -193,7 +203,7 @@ class RowFiles:
         if opened.group != group or opened.table is None:
             names = opened.file.schema_arrow.names
             names = [name for name in names if name not in self.skipped]
-            _demand_small(opened.path, _bytes_of(opened.file, [group], names), self.limit)
+            _demand_small(opened.file, opened.path, [group], names, self.limit)
             opened.table = opened.file.read_row_group(group, columns=names, use_threads=False)
             opened.group = group
         return opened.table

@@ -16,13 +16,13 @@ from sameworld.core.arrays import Array
 from sameworld.core.episode import Episode, Stream
 from sameworld.core.errors import StoreError
 from sameworld.store.files import sync_folder, write_json, write_text
+from sameworld.store.lerobot.dataset_files import DataFiles, episode_row, info_record, write_tables
 from sameworld.store.lerobot.films import write_film
 from sameworld.store.lerobot.loss import LossReport
 from sameworld.store.lerobot.measure import measured_losses
 from sameworld.store.lerobot.plan import FEATURES, ExportPlan, export_plan
 from sameworld.store.lerobot.resample import at_times, median_rate, row_times
 from sameworld.store.lerobot.stats import Stats, merged_stats, row_stats
-from sameworld.store.lerobot.tables_out import DataFiles, episode_row, info_record, write_tables
 from sameworld.store.video_encoding import Codec
 
 __all__ = ["slowest_rate", "write_lerobot"]
