@@ -122,8 +122,17 @@ class Spec:
 
         Args:
             actions: Either whole action vectors [B, A], or only what has no default [B, A'].
+
+        Raises:
+            SpecError: Another length.
         """
         own = sum(c.size for c in self.actions if c.default is None)
+        if actions.shape[1] not in (own, self.action_size):
+            raise SpecError(
+                f"Actions hold {actions.shape[1]} numbers per element; the world takes "
+                f"{self.action_size} for {listed(c.name for c in self.actions)}, of which "
+                f"{self.action_size - own} have a default."
+            )
         if actions.shape[1] != own or own == self.action_size:
             return actions
         parts: list[Array] = []

@@ -163,7 +163,7 @@ def _attached(component: Component, model: Model, clock: Clock) -> Attached:
     prefix, _, target = component.target.partition(":")
     if prefix != kind.target or not target:
         raise SceneError(
-            f"Component '{component.name}' of type '{component.type}' acts on a {kind.target}: "
+            f"Component '{component.name}' of type '{component.type}' acts on {kind.target}s: "
             f"its target must read '{kind.target}:NAME', got '{component.target}'."
         )
     place = {"joint": _on_joint, "actuator": _on_actuator, "body": _on_body}[kind.target]
