@@ -9,10 +9,12 @@ from sameworld.core.parameters import Parameter
 
 __all__ = [
     "arm_prior",
+    "car_prior",
     "cart_prior",
     "cube_prior",
     "pendulum_prior",
     "rope_prior",
+    "servo_prior",
     "sliding_box_prior",
 ]
 
@@ -112,5 +114,33 @@ def rope_prior() -> Belief:
         parameters=(
             _scale("body:hand.mass", 0.3, 0.05, 3.0, "kg"),
             _scale("actuator:hand_servo.kp", 40.0, 5.0, 400.0, "N/m"),
+        )
+    )
+
+
+def servo_prior() -> Belief:
+    """Friction of the gearbox, gain and motor constants behind the firmware."""
+    gearbox, firmware = "component:gearbox", "component:firmware"
+    return Belief(
+        parameters=(
+            _scale(f"{gearbox}.coulomb", 0.02, 0.001, 0.5, "N m"),
+            _scale(f"{gearbox}.viscous", 0.01, 0.0005, 0.5, "N m s/rad"),
+            _scale(f"{gearbox}.load", 0.1, 0.005, 0.8, ""),
+            _scale(f"{firmware}.torque_constant", 0.8, 0.1, 5.0, "N m/A"),
+            _scale(f"{firmware}.resistance", 6.0, 0.5, 50.0, "ohm"),
+        )
+    )
+
+
+def car_prior() -> Belief:
+    """Wheelbase, lags and the delay of the commands."""
+    return Belief(
+        parameters=(
+            _scale("component:drive.wheelbase", 0.32, 0.1, 1.0, "m"),
+            _scale("component:drive.steer_lag", 0.08, 0.005, 1.0, "s"),
+            _scale("component:drive.speed_lag", 0.3, 0.02, 3.0, "s"),
+            Parameter(
+                name="component:drive.delay", value=0.04, low=0.0, high=0.3, unit="s", std=0.03
+            ),
         )
     )

@@ -7,18 +7,24 @@ from importlib.resources import files
 
 from sameworld.core.belief import Belief
 from sameworld.core.errors import SceneError, closest, listed
-from sameworld.core.scene import HistoryLine, Scene
-from sameworld.zoo import priors
+from sameworld.core.scene import Component, HistoryLine, Scene
+from sameworld.zoo import components, priors
 
 __all__ = ["scene", "scene_names"]
 
 _PRIORS: dict[str, Callable[[], Belief]] = {
     "arm": priors.arm_prior,
+    "car": priors.car_prior,
     "cart": priors.cart_prior,
     "cube": priors.cube_prior,
     "pendulum": priors.pendulum_prior,
     "rope": priors.rope_prior,
+    "servo": priors.servo_prior,
     "sliding_box": priors.sliding_box_prior,
+}
+_COMPONENTS: dict[str, Callable[[], tuple[Component, ...]]] = {
+    "car": components.car_components,
+    "servo": components.servo_components,
 }
 
 
@@ -32,7 +38,8 @@ def scene(name: str) -> Scene:
 
     Args:
         name: One of ``scene_names()``: a tossed ``cube``, a driven ``pendulum``, a ``cart`` on a
-            rail, a seven-joint ``arm``, a ``sliding_box`` on a table, a hanging ``rope``.
+            rail, a seven-joint ``arm``, a ``sliding_box`` on a table, a hanging ``rope``,
+            a ``servo`` with gear friction and firmware, a ``car``.
 
     Raises:
         SceneError: There is none of that name.
@@ -43,4 +50,5 @@ def scene(name: str) -> Scene:
         )
     text = files("sameworld.zoo").joinpath("mjcf", f"{name}.xml").read_text(encoding="utf-8")
     line = HistoryLine(stage="zoo", summary=f"Taken from the zoo as '{name}'.")
-    return Scene(name=name, mjcf=text, belief=_PRIORS[name](), history=(line,))
+    parts = _COMPONENTS[name]() if name in _COMPONENTS else ()
+    return Scene(name=name, mjcf=text, components=parts, belief=_PRIORS[name](), history=(line,))

@@ -294,17 +294,24 @@ def commanded(ticks=75):
 
 
 def test_the_kinematic_car_drives_as_its_differential_equation_says():
-    own = {"wheelbase": 0.4, "steer_gain": 0.9, "steer_offset": 0.02, "speed_offset": 0.1}
+    own = {
+        "wheelbase": 0.4,
+        "rear": 0.12,
+        "steer_gain": 0.9,
+        "steer_offset": 0.02,
+        "speed_offset": 0.1,
+    }
     scene = car("kinematic_car", speed_gain=1.1, steer_lag=0.06, speed_lag=0.3, **own)
     actions = commanded()
     signals, time = simulated(scene, {**START, "start:drive.speed": [1.0]}, actions)
 
     def rate(t, y):
         steer, speed = held(actions, t)
+        turn = y[4] * math.tan(y[3]) / 0.4
         return [
-            y[4] * math.cos(y[2]),
-            y[4] * math.sin(y[2]),
-            y[4] * math.tan(y[3]) / 0.4,
+            y[4] * math.cos(y[2]) - 0.12 * turn * math.sin(y[2]),
+            y[4] * math.sin(y[2]) + 0.12 * turn * math.cos(y[2]),
+            turn,
             (0.9 * steer + 0.02 - y[3]) / 0.06,
             (1.1 * speed + 0.1 - y[4]) / 0.3,
         ]
