@@ -15,13 +15,17 @@ _VERBS = {
     "IdentifyConfig": "sameworld.stages.identify",
     "IdentifyResult": "sameworld.stages.identify",
     "actuate": "sameworld.stages.actuate",
+    "UrdfConfig": "sameworld.worlds.explicit.urdf",
+    "UrdfReport": "sameworld.worlds.explicit.urdf",
     "build": "sameworld.worlds",
     "check_world": "sameworld.worlds",
     "identify": "sameworld.stages.identify",
     "load_episodes": "sameworld.store",
     "load_scene": "sameworld.store",
+    "read_urdf": "sameworld.store",
     "save_episodes": "sameworld.store",
     "save_scene": "sameworld.store",
+    "scene_from_urdf": "sameworld.worlds.explicit.urdf",
 }
 
 _core = import_module("sameworld.core")

@@ -67,8 +67,11 @@ class Actuate:
 
     def _scene(self) -> tuple[Scene, UrdfReport | None]:
         if not self.scene.endswith(".urdf"):
-            if self.root or self.drop_visuals:
-                raise StoreError("--root and --drop-visuals are for URDF files (robot.urdf).")
+            if self.root or self.drop_visuals or self.urdf != UrdfConfig():
+                raise StoreError(
+                    "--root, --drop-visuals, --base, --repair, --accept, --density and --timestep "
+                    "are for URDF files (robot.urdf)."
+                )
             return scene_from(self.scene), None
         robot = read_urdf(self.scene, roots=self.root, drop_visuals=self.drop_visuals)
         return scene_from_urdf(robot, config=self.urdf)

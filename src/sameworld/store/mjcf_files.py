@@ -163,7 +163,10 @@ def parse_mjcf(content: bytes, where: str) -> Element:
     if _deeper_than(root, _DEPTH):
         raise SceneError(f"'{where}' nests elements more than {_DEPTH} deep.")
     if root.tag not in ("mujoco", "mujocoinclude"):
-        raise SceneError(f"'{where}' begins with <{root.tag}>; MuJoCo XML begins with <mujoco>.")
+        urdf = " It is a robot description: read it by read_urdf." if root.tag == "robot" else ""
+        raise SceneError(
+            f"'{where}' begins with <{root.tag}>; MuJoCo XML begins with <mujoco>.{urdf}"
+        )
     return root
 
 

@@ -60,7 +60,7 @@ def _check_document(
     if root.tag != "mujoco" and not chain:  # the root of an included file may have any name
         raise SceneError(
             f"{what} has root <{root.tag}>; a scene is MuJoCo XML with root <mujoco>. Convert "
-            "URDF first (MuJoCo reads it: MjSpec.from_file(...).to_xml())."
+            "URDF first: scene_from_urdf(read_urdf('robot.urdf'))."
         )
     folders = _folders(root)
     for element in root.iter():

@@ -272,13 +272,12 @@ class _Conversion:
         geometries: dict[str, LinkGeometry],
         report: UrdfReport,
     ) -> Scene:
-        model = _compile(mjcf, self.robot)
-        parameters = [
-            parameter
-            for name in repaired
-            if model.body_weldid[model.body(name).id] != 0
-            for parameter in _wide(model, name, self._mass_assumed(name), geometries.get(name))
-        ]
+        parameters: list[Parameter] = []
+        model = _compile(mjcf, self.robot) if repaired else None
+        for name in repaired:
+            if model is not None and model.body_weldid[model.body(name).id] != 0:
+                weighed = self._mass_assumed(name)
+                parameters += _wide(model, name, weighed, geometries.get(name))
         inputs = {
             name: hashlib.sha256(data).hexdigest() for name, data in self.robot.assets.items()
         }
