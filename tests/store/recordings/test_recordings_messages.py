@@ -190,7 +190,8 @@ def test_transforms_are_told_apart_by_child_frame(tmp_path):
 def test_json_is_flattened_and_durations_are_seconds(tmp_path):
     trees = [
         {"timestamp": {"sec": 1_700_000_000 + i, "nsec": 0}, "q": [1, i],
-         "took": {"sec": 0, "nsec": 5}, "ok": True, "mode": "auto", "deep": {"a": {"b": 2.5}}, "none": None}
+         "took": {"sec": 0, "nsec": 5}, "ok": True, "mode": "auto", "none": None,
+         "deep": {"a": {"b": 2.5}}}
         for i in range(3)
     ]  # fmt: skip
     recording = only(json_mcap(tmp_path / "j.mcap", trees))

@@ -106,7 +106,13 @@ class _Scan:
 
     def _chunk(self, header: Mapping[bytes, bytes], data: bytes, at: int, *, cut: bool) -> None:
         kind = header.get(b"compression", b"none").decode("ascii", errors="replace")
-        found = unpack(data, kind, _LARGEST)
+        declared = int.from_bytes(header.get(b"size", b"")[:8], "little")
+        if declared > _LARGEST:
+            self.collector.notes.append(
+                f"'{self.path.name}': the chunk at byte {at} declares {declared} bytes."
+            )
+            return
+        found = unpack(data, kind, declared)
         if found.why and not cut:
             self.collector.notes.append(
                 f"'{self.path.name}': the chunk at byte {at} is damaged: {found.why}."

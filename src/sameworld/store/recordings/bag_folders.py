@@ -20,7 +20,7 @@ from sameworld.store.recordings.topics import Collector
 
 __all__ = ["collect_folder", "collect_part"]
 
-_YAML = 1 << 20
+_YAML = 1 << 19
 _PARTS = (".db3", ".mcap", ".db3.zstd", ".mcap.zstd")
 _DIGITS = re.compile(r"\d+")
 
@@ -91,7 +91,7 @@ def _unpack_file(path: Path, target: Path, limit: int) -> None:
     try:
         with (
             path.open("rb") as packed,
-            unpacking(packed, "zstd") as source,
+            unpacking(packed) as source,
             target.open("wb") as out,
         ):
             while piece := source.read(1 << 20):
@@ -123,7 +123,7 @@ def _natural(path: Path) -> list[tuple[int, str]]:
 
 
 def _yaml(file: Path) -> Any:
-    from ruamel.yaml import YAML
+    import yaml
 
     text = read_text(file, limit=_YAML)
     if "&" in text and text.count("*") > 20:
@@ -131,7 +131,7 @@ def _yaml(file: Path) -> Any:
             f"'{file}' is full of aliases, which no recorder writes. Nothing was read."
         )
     try:
-        return YAML(typ="safe", pure=True).load(text)
+        return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except Exception as cause:  # the parser raises whatever malformed text makes of it
         raise StoreError(f"'{file}' is no usable YAML: {str(cause)[:200]}.") from cause
 

@@ -26,6 +26,9 @@ _MAGIC = b"\x89MCAP0\r\n"
 _HEAD = 9
 #: Largest chunk, packed or unpacked, and largest message [bytes].
 _LARGEST = 1 << 28
+#: Largest summary looked into [bytes].
+_SUMMARY = 1 << 26
+_FOOTER_SIZE = 20
 _CHUNK, _SCHEMA, _CHANNEL, _MESSAGE = 6, 3, 4, 5
 _DATA_END, _FOOTER, _ATTACHMENT = 15, 2, 9
 _SKIP = frozenset({1, 7, 8, 10, 11, 12, 13, 14, _ATTACHMENT})
@@ -48,7 +51,7 @@ def collect_mcap(path: Path, collector: Collector, options: ReadOptions, *, pack
             file: IO[bytes] = stack.enter_context(path.open("rb"))
             size = None if packed else path.stat().st_size
             if packed:
-                file = stack.enter_context(unpacking(file, "zstd"))
+                file = stack.enter_context(unpacking(file))
             _Scan(path=path, collector=collector, options=options).run(file, size)
     except OSError as cause:
         raise StoreError(f"Cannot read '{path}': {cause}.") from cause
@@ -66,6 +69,8 @@ class _Scan:
     _attachments: int = 0
 
     def run(self, file: IO[bytes], size: int | None) -> None:
+        if size is not None:
+            self._know_topics(file, size)
         if _read(file, len(_MAGIC)) != _MAGIC:
             raise StoreError(f"'{self.path}' does not begin like an MCAP file.")
         at = len(_MAGIC)
@@ -85,6 +90,23 @@ class _Scan:
                 break
             at += _HEAD + length
         self._finish()
+
+    def _know_topics(self, file: IO[bytes], size: int) -> None:
+        """Take the topics from the summary: the chunk that declares them may be damaged."""
+        foot = _HEAD + _FOOTER_SIZE + len(_MAGIC)
+        if size < foot + len(_MAGIC):
+            return  # too short for one
+        file.seek(size - foot)
+        tail = _read(file, foot)
+        opcode, length = struct.unpack_from("<BQ", tail)
+        begin = int.from_bytes(tail[_HEAD : _HEAD + 8], "little")
+        sound = tail.endswith(_MAGIC) and opcode == _FOOTER and length == _FOOTER_SIZE
+        if sound and len(_MAGIC) < begin < size - foot and size - foot - begin <= _SUMMARY:
+            file.seek(begin)
+            for kind, body in _records(_read(file, size - foot - begin)):
+                if kind in (_SCHEMA, _CHANNEL):
+                    self._small(kind, body)
+        file.seek(0)
 
     def _record(
         self, file: IO[bytes], opcode: int, length: int, left: int | None, at: int, size: int | None
@@ -134,7 +156,10 @@ class _Scan:
         if chunk is None:
             self._broken += not cut
             return
-        found = unpack(chunk.data, chunk.compression, _LARGEST)
+        if chunk.uncompressed_size > _LARGEST:
+            self._lost_chunk(chunk, at, f"it declares {chunk.uncompressed_size} bytes")
+            return
+        found = unpack(chunk.data, chunk.compression, chunk.uncompressed_size)
         crc = chunk.uncompressed_crc
         if not cut and not found.why and crc and zlib.crc32(found.data) != crc:
             self._lost_chunk(chunk, at, "its checksum is wrong; its messages were left out")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -18,6 +20,7 @@ from sameworld.store.recordings.topics import Collector, Topic
 __all__ = ["collect_db3"]
 
 _LARGEST = 1 << 28
+_SQLITE_HEAD = 100
 _PATIENCE = 10.0
 _STEPS = 1_000_000
 
@@ -38,7 +41,7 @@ def collect_db3(
     """
     _note_journal(path, collector)
     try:
-        with _database(path) as base:
+        with _whole(path, collector) as whole, _database(whole) as base:
             topics = _topics(path, base, collector, options)
             _messages(path, base, collector, topics, packed_messages)
     except (sqlite3.Error, OSError, UnicodeError, OverflowError) as cause:
@@ -58,6 +61,31 @@ def _database(path: Path) -> Iterator[sqlite3.Connection]:
         base.execute("PRAGMA cell_size_check = ON")
         base.text_factory = lambda raw: raw.decode("utf-8", errors="replace")
         yield base
+
+
+@contextmanager
+def _whole(path: Path, collector: Collector) -> Iterator[Path]:
+    """The file, or a copy that admits how short it is: SQLite opens no file that was cut off."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        head = file.read(_SQLITE_HEAD)
+    page = int.from_bytes(head[16:18], "big")
+    page = 1 << 16 if page == 1 else page
+    pages = int.from_bytes(head[28:32], "big")
+    if len(head) < _SQLITE_HEAD or page < 512 or size >= page * pages or size < page:
+        yield path
+        return
+    collector.notes.append(
+        f"'{path.name}' was cut off: {size} of {page * pages} bytes are there; a copy was read."
+    )
+    with tempfile.TemporaryDirectory() as place:
+        copy = Path(place) / "short.db3"
+        shutil.copyfile(path, copy)
+        with copy.open("r+b") as file:
+            file.truncate(size // page * page)
+            file.seek(28)
+            file.write((size // page).to_bytes(4, "big"))
+        yield copy
 
 
 def _note_journal(path: Path, collector: Collector) -> None:

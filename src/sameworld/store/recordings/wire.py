@@ -114,7 +114,7 @@ class _Reader:
             return self._numbers(kind.base, count)
         if count > max(self.most, 1) and kind.struct:
             raise MessageError(f"it holds a list of {count} structs (most: {self.most})")
-        if count > len(self.data):
+        if not kind.struct and count > len(self.data):
             raise MessageError(f"it declares {count} texts in {len(self.data)} bytes")
         self._count(count)
         return [self._one(kind, depth) for _ in range(count)]

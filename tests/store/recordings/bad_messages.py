@@ -1,0 +1,645 @@
+"""Bad MCAP files, ROS bags and rosbag2 folders."""
+
+import sqlite3
+import struct
+
+import zstandard
+from bad_case_files import (
+    BadRecording,
+    bytes_in,
+    chunks_edited,
+    cut,
+    edited,
+    mcap_of,
+    mcap_records,
+    record,
+)
+from mcap.writer import CompressionType
+from recording_files import (
+    JOINT_STATE,
+    arm_bag,
+    arm_bag2,
+    arm_mcap,
+    joint_state,
+    json_mcap,
+    stamps,
+    write_mcap,
+)
+from rosbags.rosbag1 import Writer as BagWriter
+
+_PLAIN = {"compression": CompressionType.NONE, "enable_crcs": False}
+_LZ4 = {"compression": CompressionType.LZ4}
+
+
+def _arm(name="arm.mcap", count=40, **options):
+    return lambda folder: arm_mcap(folder / name, count, **options)
+
+
+def _json(trees):
+    return lambda folder: json_mcap(folder / "j.mcap", trees)
+
+
+def _bodies(text, bodies, name="x/msg/T", good=True):
+    """A topic of given bytes beside a good one."""
+
+    def make(folder):
+        messages = list(zip(stamps(len(bodies)), bodies, strict=True))
+        channels = {"/bad": (name, "ros2msg", text, "cdr", messages)}
+        if good:
+            lines = [(t, b'{"x": 1}') for t in stamps(5)]
+            channels = {"/good": ("", "", "", "json", lines), **channels}
+        return write_mcap(folder / "m.mcap", channels)
+
+    return make
+
+
+def _raw_json(bodies):
+    def make(folder):
+        good = [(t, b'{"x": 1}') for t in stamps(5)]
+        bad = list(zip(stamps(len(bodies)), bodies, strict=True))
+        channels = {"/good": ("", "", "", "json", good), "/bad": ("", "", "", "json", bad)}
+        return write_mcap(folder / "m.mcap", channels)
+
+    return make
+
+
+def _sizeless(begin, end, size, crc, kind, data):
+    packer = zstandard.ZstdCompressor(write_content_size=False)
+    return begin, end, size, crc, "zstd", packer.compress(zstandard.decompress(data, size))
+
+
+def _bomb(begin, end, size, crc, kind, data):
+    bomb = zstandard.compress(bytes(300 << 20))
+    return begin, end, 300 << 20, 0, "zstd", bomb
+
+
+def _quiet_bomb(begin, end, size, crc, kind, data):
+    return begin, end, 1000, 0, "zstd", zstandard.compress(bytes(300 << 20))
+
+
+def _packed(folder):
+    path = arm_mcap(folder / "arm.mcap", 4000, compression=CompressionType.NONE)
+    whole = zstandard.compress(path.read_bytes())
+    path.unlink()
+    target = folder / "arm.mcap.zstd"
+    target.write_bytes(whole[: int(0.7 * len(whole))])
+    return target
+
+
+def _longest_length(content):
+    records = mcap_records(content)
+    body = mcap_of([r for r in records if r[0] != 15][:8])[:-8]
+    return body + record(6, b"", (1 << 64) - 1) + bytes(100)
+
+
+def _orphans(content):
+    return mcap_of([(op, body) for op, body in mcap_records(content) if op != 4])
+
+
+def _late(folder):
+    path = arm_mcap(folder / "arm.mcap", 10, use_chunking=False)
+    records = mcap_records(path.read_bytes())
+    late = [
+        (op, body[:6] + b"\xff" * 8 + body[14:]) if op == 5 and i % 2 else (op, body)
+        for i, (op, body) in enumerate(records)
+    ]
+    path.write_bytes(mcap_of(late))
+    return path
+
+
+def _protobuf_only(folder):
+    messages = [(t, b"\x08\x01") for t in stamps(3)]
+    return write_mcap(folder / "p.mcap", {"/p": ("a.B", "protobuf", "", "protobuf", messages)})
+
+
+_LINE = "=" * 80
+_NESTED = (
+    f"A[1000] a\n{_LINE}\nMSG: x/A\nB[1000] b\n{_LINE}\nMSG: x/B\nC[1000] c\n{_LINE}\nMSG: x/C\n"
+)
+_DEEP_JSON = b'{"a":' * 100 + b"1" + b"}" * 100
+
+MCAP = (
+    BadRecording(
+        name="mcap: cut inside its first bytes",
+        make=bytes_in("a.mcap", b"\x89MCA"),
+        words="named like mcap but begins with the bytes 89 4d 43 41",
+    ),
+    BadRecording(
+        name="mcap: nothing but its first bytes",
+        make=bytes_in("a.mcap", b"\x89MCAP0\r\n"),
+        words="no stream of numbers .* ends without a footer",
+    ),
+    BadRecording(
+        name="mcap: zstd cut in the middle",
+        make=cut(_arm(), 0.5),
+        words=r"cut off or is damaged at byte \d+.* of \d+ bytes could not be used",
+        kept=(10, 30),
+    ),
+    BadRecording(
+        name="mcap: lz4 cut late",
+        make=cut(_arm(**_LZ4), 0.7),
+        words="cut off or is damaged",
+        kept=(15, 39),
+    ),
+    BadRecording(
+        name="mcap: uncompressed chunk cut; its messages before the cut are read",
+        make=cut(_arm(chunk_size=1 << 20, **_PLAIN), 0.5),
+        words=r"the last chunk, cut off, reached 0\.\d+ s further than the last message",
+        kept=(10, 30),
+    ),
+    BadRecording(
+        name="mcap: cut without chunks",
+        make=cut(_arm(use_chunking=False), 0.5),
+        words="a record declares",
+        kept=(10, 30),
+    ),
+    BadRecording(
+        name="mcap: cut in its summary, nothing is lost",
+        make=cut(_arm(), 0.97),
+        words="Times count from",
+        kept=(40, 40),
+    ),
+    BadRecording(
+        name="mcap: zstd chunks without content size",
+        make=edited(_arm(), chunks_edited(_sizeless)),
+        words="Times count from",
+        kept=(40, 40),
+    ),
+    BadRecording(
+        name="mcap: a length of 16 EiB",
+        make=edited(_arm(), _longest_length),
+        words="a record declares 18446744073709551615 bytes where",
+        kept=(1, 39),
+    ),
+    BadRecording(
+        name="mcap: a chunk that declares 1 EiB",
+        make=edited(_arm(), chunks_edited(lambda b, e, s, c, k, d: (b, e, 1 << 60, c, k, d), 1)),
+        words="it declares 1152921504606846976 bytes",
+        kept=(10, 39),
+    ),
+    BadRecording(
+        name="mcap: a chunk that unpacks to 300 MiB",
+        make=edited(_arm(), chunks_edited(_bomb, 1)),
+        words="is damaged: it declares 314572800 bytes",
+        kept=(10, 39),
+    ),
+    BadRecording(
+        name="mcap: a chunk that unpacks to far more than it declares",
+        make=edited(_arm(), chunks_edited(_quiet_bomb, 1)),
+        words="it unpacks to more than 1000 bytes",
+        kept=(10, 39),
+    ),
+    BadRecording(
+        name="mcap: a chunk with a wrong checksum",
+        make=edited(_arm(), chunks_edited(lambda b, e, s, c, k, d: (b, e, s, c ^ 1, k, d), 0)),
+        words=r"its checksum is wrong; its messages were left out",
+        kept=(10, 39),
+    ),
+    BadRecording(
+        name="mcap: an unknown compression",
+        make=edited(_arm(), chunks_edited(lambda b, e, s, c, k, d: (b, e, s, c, "brotli", d), 1)),
+        words="its compression 'brotli' is unknown",
+        kept=(10, 39),
+    ),
+    BadRecording(
+        name="mcap: zeros where a record should be",
+        make=edited(_arm(use_chunking=False), lambda c: c[: len(c) // 2] + bytes(len(c) // 2)),
+        words="what follows is no record|is malformed|could not be decoded|are malformed",
+        kept=(10, 30),
+    ),
+    BadRecording(
+        name="mcap: messages of no declared topic",
+        make=edited(_arm(use_chunking=False), _orphans),
+        words="40 message.s. belong to no declared topic",
+    ),
+    BadRecording(
+        name="mcap: packed as a whole and cut",
+        make=_packed,
+        words="it ends without a footer|a record declares|ends inside",
+        kept=(1000, 3999),
+    ),
+    BadRecording(
+        name="mcap: log times beyond all clocks",
+        make=_late,
+        words="could not be decoded, the first because its log time 18446744073709551615 ns",
+        kept=(3, 7),
+    ),
+    BadRecording(
+        name="mcap: nothing but protobuf",
+        make=_protobuf_only,
+        words="in the encoding 'protobuf' are not supported .*convert the topic",
+    ),
+    BadRecording(
+        name="mcap: junk with the right name",
+        make=bytes_in("a.mcap", bytes(range(256)) * 10),
+        words="named like mcap but begins with",
+    ),
+    BadRecording(
+        name="cdr: messages that end early",
+        make=_bodies(JOINT_STATE, [joint_state(5, ("a",), (1,))[:-9]] * 3, "x/msg/JointState"),
+        words="/bad: 3 of 3 message.s. could not be decoded, the first because it",
+        kept=(5, 5),
+    ),
+    BadRecording(
+        name="cdr: an array of four billion numbers",
+        make=_bodies("float64[] data\n", [b"\0\1\0\0\xff\xff\xff\xff" + bytes(20)]),
+        words="an array of 4294967295 float64 in",
+        kept=(5, 5),
+    ),
+    BadRecording(
+        name="cdr: a list of four billion structs",
+        make=_bodies(f"E[] e\n{_LINE}\nMSG: x/E\n", [b"\0\1\0\0\xff\xff\xff\xff"]),
+        words="a list of 4294967295 structs",
+        kept=(5, 5),
+    ),
+    BadRecording(
+        name="cdr: a text of four billion bytes",
+        make=_bodies("string s\nfloat64 x\n", [b"\0\1\0\0\xff\xff\xff\xff" + bytes(8)]),
+        words="a text of 4294967295 bytes",
+        kept=(5, 5),
+    ),
+    BadRecording(
+        name="cdr: fixed lists inside fixed lists, a billion structs from ten bytes",
+        make=_bodies(_NESTED, [b"\0\1\0\0" + bytes(10)]),
+        words="more than 200000 values",
+        kept=(5, 5),
+    ),
+    BadRecording(
+        name="cdr: a struct that contains itself",
+        make=_bodies(f"N n\n{_LINE}\nMSG: x/N\nN n\nfloat64 v\n", [b"\0\1\0\0" + bytes(64)]),
+        words="nested more than 32 levels",
+        kept=(5, 5),
+    ),
+    BadRecording(
+        name="cdr: an encapsulation nobody knows",
+        make=_bodies("float64 x\n", [b"\xab\xcd\0\0" + bytes(8)]),
+        words="CDR representation 0xabcd",
+        kept=(5, 5),
+    ),
+    BadRecording(
+        name="definition: no language at all",
+        make=_bodies("float64 ]x[\n", [b"\0\1\0\0" + bytes(8)]),
+        words="its definition cannot be parsed",
+        kept=(5, 5),
+    ),
+    BadRecording(
+        name="definition: a type that is not defined",
+        make=_bodies("Missing m\n", [b"\0\1\0\0" + bytes(8)]),
+        words="the type 'x/msg/Missing' is not defined",
+        kept=(5, 5),
+    ),
+    BadRecording(
+        name="definition: a megabyte of fields",
+        make=_bodies("float64 x\n" * 100_000, [b"\0\1\0\0" + bytes(8)]),
+        words="its definition has 1000000 characters",
+        kept=(5, 5),
+    ),
+    BadRecording(
+        name="json: a hundred thousand brackets",
+        make=_raw_json([b"[" * 100_000]),
+        words="it is no JSON",
+        kept=(5, 5),
+    ),
+    BadRecording(
+        name="json: a hundred levels",
+        make=_raw_json([_DEEP_JSON]),
+        words="nested more than 32 levels",
+        kept=(5, 5),
+    ),
+    BadRecording(
+        name="json: cut off, and no text at all",
+        make=_raw_json([b'{"x": 1', b"\xff\xfe\xfd"]),
+        words="/bad: 2 of 2 message.s. could not be decoded",
+        kept=(5, 5),
+    ),
+    BadRecording(
+        name="json: an integer beyond floats",
+        make=_raw_json([b'{"x": 1' + b"0" * 400 + b"}"]),
+        words="int too large",
+        kept=(5, 5),
+    ),
+    BadRecording(
+        name="json: other columns in every message",
+        make=_json([{f"k{i}": 1.0} for i in range(30)]),
+        words="30 message.s. lack some of its 30 columns",
+        kept=(30, 30),
+    ),
+    BadRecording(
+        name="json: other columns in every message, beyond the limit",
+        make=_json([{f"k{i}_{j}": 1.0 for j in range(60)} for i in range(60)]),
+        words="different columns in|more numbers than the limit",
+        options={"limit": 1_000_000},
+    ),
+)
+
+
+# ---- ROS 1 --------------------------------------------------------------------------------
+
+
+def _bag(count=40, compression=None):
+    return lambda folder: arm_bag(folder / "arm.bag", count, compression)
+
+
+def _unindexed(content):
+    at = content.index(b"index_pos=") + len(b"index_pos=")
+    return content[:at] + bytes(8) + content[at + 8 :]
+
+
+def _field_patched(name, value):
+    def edit(content):
+        at = content.index(name) + len(name)
+        return content[:at] + value + content[at + len(value) :]
+
+    return edit
+
+
+def _chunk_spoiled(content):
+    at = content.index(b"compression=") + 120
+    return content[:at] + bytes(40) + content[at + 40 :]
+
+
+BAGS = (
+    BadRecording(
+        name="bag: cut in its only chunk",
+        make=cut(_bag(), 0.5),
+        words="cut off or is damaged at byte",
+        kept=(1, 39),
+    ),
+    BadRecording(
+        name="bag: lz4 chunk cut",
+        make=cut(_bag(4000, BagWriter.CompressionFormat.LZ4), 0.6),
+        words="cut off or is damaged at byte",
+        kept=(500, 3999),
+    ),
+    BadRecording(
+        name="bag: cut in its index, nothing is lost",
+        make=cut(_bag(), 0.98),
+        words="Times count from",
+        kept=(40, 40),
+    ),
+    BadRecording(
+        name="bag: not closed by the recorder",
+        make=edited(_bag(), _unindexed),
+        words="has no index: the recorder did not close it",
+        kept=(40, 40),
+    ),
+    BadRecording(
+        name="bag: another version",
+        make=edited(_bag(), lambda c: c.replace(b"V2.0", b"V1.2", 1)),
+        words="only bags of version 2.0",
+    ),
+    BadRecording(
+        name="bag: nothing but its first line",
+        make=bytes_in("a.bag", b"#ROSBAG V2.0\n"),
+        words="no stream of numbers",
+    ),
+    BadRecording(
+        name="bag: a header of four gibibytes",
+        make=bytes_in("a.bag", b"#ROSBAG V2.0\n\xff\xff\xff\xff" + bytes(100)),
+        words="a header declares 4294967295 bytes where 100 are left",
+    ),
+    BadRecording(
+        name="bag: encrypted",
+        make=bytes_in(
+            "a.bag",
+            b"#ROSBAG V2.0\n"
+            + struct.pack("<I", 27)
+            + struct.pack("<I", 4) + b"op=\x03"
+            + struct.pack("<I", 15) + b"encryptor=aes16"
+            + struct.pack("<I", 0),
+        ),
+        words="is encrypted",
+    ),
+    BadRecording(
+        name="bag: bz2 chunk with zeros in it",
+        make=edited(_bag(400, BagWriter.CompressionFormat.BZ2), _chunk_spoiled),
+        words="no stream of numbers .*is damaged: it cannot be unpacked",
+    ),
+    BadRecording(
+        name="bag: a chunk that unpacks to more than it declares",
+        make=edited(
+            _bag(400, BagWriter.CompressionFormat.LZ4), _field_patched(b"size=", b"\x10\0\0\0")
+        ),
+        words="it unpacks to more than 16 bytes",
+    ),
+)  # fmt: skip
+
+
+# ---- rosbag2 ------------------------------------------------------------------------------
+
+
+def _file(folder):
+    (file,) = folder.glob("*.db3")
+    return file
+
+
+def _database(count, spoil):
+    """The database of a bag, taken out of its folder and spoilt."""
+
+    def make(folder):
+        file = _file(arm_bag2(folder / "whole", count))
+        target = folder / "arm.db3"
+        target.write_bytes(spoil(file.read_bytes()))
+        for path in (folder / "whole").iterdir():
+            path.unlink()
+        (folder / "whole").rmdir()
+        return target
+
+    return make
+
+
+def _sql(*statements):
+    def make(folder):
+        target = folder / "x.db3"
+        with sqlite3.connect(target) as base:
+            for statement in statements:
+                base.execute(statement)
+        base.close()
+        return target
+
+    return make
+
+
+def _statements_on_bag(*statements):
+    def make(folder):
+        bag = arm_bag2(folder / "arm", 20)
+        with sqlite3.connect(_file(bag)) as base:
+            for statement in statements:
+                base.execute(statement)
+        base.close()
+        return bag
+
+    return make
+
+
+def _wal(folder):
+    bag = arm_bag2(folder / "arm", 20)
+    file = _file(bag)
+    file.with_name(f"{file.name}-wal").write_bytes(bytes(5000))
+    return bag
+
+
+def _yaml(edit, storage="sqlite3"):
+    """A bag whose metadata went through ``edit``."""
+
+    def make(folder):
+        bag = arm_bag2(folder / "arm", 20, storage)
+        file = bag / "metadata.yaml"
+        file.write_text(edit(file.read_text()))
+        return bag
+
+    return make
+
+
+def _linked(folder):
+    bag = arm_bag2(folder / "arm", 20)
+    file = _file(bag)
+    file.rename(folder / "elsewhere.db3")
+    file.symlink_to(folder / "elsewhere.db3")
+    return bag
+
+
+def _half_gone(folder):
+    bag = arm_bag2(folder / "arm", 20)
+    file = bag / "metadata.yaml"
+    text = file.read_text()
+    name = _file(bag).name
+    file.write_text(text.replace(f"- {name}", f"- {name}\n  - arm_1.db3"))
+    return bag
+
+
+def _middle_zeroed(content):
+    third = len(content) // 3
+    return content[:third] + bytes(third) + content[2 * third :]
+
+
+_FOLDERS = "CREATE TABLE topics(id INTEGER, name TEXT, type TEXT, serialization_format TEXT)"
+_ENDLESS = (
+    "CREATE VIEW messages AS WITH RECURSIVE c(id, topic_id, timestamp, data) AS "
+    "(VALUES(1,1,1,x'00') UNION ALL SELECT id + 1, 1, 1, x'00' FROM c) SELECT * FROM c"
+)
+_ALIASES = "a: &a [1]\n" + "".join(f"k{i}: [*a, *a]\n" for i in range(30))
+
+BAGS2 = (
+    BadRecording(
+        name="db3: cut in the middle",
+        make=_database(600, lambda c: c[: len(c) // 2]),
+        words="was cut off or is damaged: .*after|truncated or no usable SQLite",
+        kept=(50, 599),
+    ),
+    BadRecording(
+        name="db3: cut in its first page",
+        make=_database(20, lambda c: c[:90]),
+        words="truncated or no usable SQLite database",
+    ),
+    BadRecording(
+        name="db3: zeros in the middle",
+        make=_database(600, _middle_zeroed),
+        words="was cut off or is damaged",
+        kept=(20, 599),
+    ),
+    BadRecording(
+        name="db3: another program's database",
+        make=_sql("CREATE TABLE contacts(id INTEGER)"),
+        words="SQLite database of 'contacts', not a rosbag2 one",
+    ),
+    BadRecording(
+        name="db3: messages that are an endless query",
+        make=_sql(_FOLDERS, _ENDLESS),
+        words="not a rosbag2 one",
+    ),
+    BadRecording(
+        name="db3: rows without bytes",
+        make=_statements_on_bag("UPDATE messages SET data = 'text' WHERE id % 2 = 0"),
+        words="10 row.s. hold no bytes or no time",
+        kept=(10, 10),
+    ),
+    BadRecording(
+        name="db3: messages of a topic that is not there",
+        make=_statements_on_bag("UPDATE messages SET topic_id = 9 WHERE id > 15"),
+        words="5 message.s. belong to no declared topic",
+        kept=(15, 15),
+    ),
+    BadRecording(
+        name="db3: a log that was not merged",
+        make=_wal,
+        words="holds 5000 bytes that were not merged",
+        kept=(20, 20),
+    ),
+    BadRecording(
+        name="rosbag2: metadata names a file outside",
+        make=_yaml(lambda t: t.replace("- arm.db3", "- ../../etc/x.db3")),
+        words="which lies outside the folder",
+    ),
+    BadRecording(
+        name="rosbag2: metadata names an absolute path",
+        make=_yaml(lambda t: t.replace("- arm.db3", "- /etc/passwd")),
+        words="names the file '/etc/passwd', which lies outside",
+    ),
+    BadRecording(
+        name="rosbag2: a link that leaves the folder",
+        make=_linked,
+        words="is a link that leaves the folder",
+    ),
+    BadRecording(
+        name="rosbag2: a file is missing",
+        make=_yaml(lambda t: t.replace("- arm.db3", "- other.db3")),
+        words="'other.db3' is missing, although metadata.yaml names it",
+    ),
+    BadRecording(
+        name="rosbag2: one part of two is missing",
+        make=_half_gone,
+        words="'arm_1.db3' is missing",
+        kept=(20, 20),
+    ),
+    BadRecording(
+        name="rosbag2: metadata promises more messages",
+        make=_yaml(lambda t: t.replace("message_count: 20", "message_count: 500")),
+        words="counts 500 messages, 20 were found",
+        kept=(20, 20),
+    ),
+    BadRecording(
+        name="rosbag2: metadata is no YAML",
+        make=_yaml(lambda t: "a: [b\nc: }"),
+        words="is no usable YAML",
+    ),
+    BadRecording(
+        name="rosbag2: metadata builds Python objects",
+        make=_yaml(lambda t: "!!python/object/apply:os.getcwd []\n"),
+        words="is no usable YAML|lacks 'rosbag2_bagfile_information'",
+    ),
+    BadRecording(
+        name="rosbag2: metadata is nested a thousand times",
+        make=_yaml(lambda t: "[" * 5000),
+        words="is no usable YAML",
+    ),
+    BadRecording(
+        name="rosbag2: metadata full of aliases",
+        make=_yaml(lambda t: _ALIASES),
+        words="full of aliases",
+    ),
+    BadRecording(
+        name="rosbag2: metadata of something else",
+        make=_yaml(lambda t: "version: 3\n"),
+        words="lacks 'rosbag2_bagfile_information'",
+    ),
+    BadRecording(
+        name="rosbag2: metadata is empty",
+        make=_yaml(lambda t: ""),
+        words="lacks 'rosbag2_bagfile_information'",
+    ),
+    BadRecording(
+        name="rosbag2: metadata names no files",
+        make=_yaml(lambda t: t.replace("- arm.db3", "[]")),
+        words="names no files|is no usable YAML",
+    ),
+    BadRecording(
+        name="rosbag2: an unknown compression",
+        make=_yaml(
+            lambda t: t.replace("compression_format: ''", "compression_format: rar").replace(
+                "compression_mode: ''", "compression_mode: message"
+            )
+        ),
+        words="compression 'rar' is not supported",
+    ),
+)
