@@ -63,7 +63,6 @@ def test_samples_are_a_read_only_copy():
         ((), "no observation channel"),
         ((_channel(role="action"),), "no observation channel"),
         ((_channel(), _channel()), "'x' twice"),
-        ((_channel(time=[0.0], values=[1.0]),), r"has 1 sample\(s\)"),
     ],
 )
 def test_an_impossible_episode_says_why(channels, words):

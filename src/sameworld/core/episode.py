@@ -231,12 +231,6 @@ class Episode:
         observed = [c for c in self.channels if c.role == "observation"]
         if not observed:
             raise EpisodeError(f"Episode '{self.id}' has no observation channel.")
-        for channel in observed:
-            if len(channel) < 2:
-                raise EpisodeError(
-                    f"Episode '{self.id}': channel '{channel.name}' has {len(channel)} sample(s); "
-                    "a trajectory needs at least 2."
-                )
         if self.source not in get_args(EpisodeSource):
             raise EpisodeError(
                 f"Episode '{self.id}' has source '{self.source}'; use {get_args(EpisodeSource)}."

@@ -139,6 +139,12 @@ def check_episode(spec: Spec, episode: Episode, *, names: Sequence[str] | None =
             f"world offers {listed(c.name for c in spec.observations)}: nothing in common. "
             "Rename the channels to the world's names."
         )
+    for channel in observed:
+        if len(channel) < 2:
+            raise EpisodeError(
+                f"Episode '{episode.id}': channel '{channel.name}' has {len(channel)} sample(s); "
+                "a trajectory needs at least 2."
+            )
     for channel in episode.channels:
         if channel.name in offered:
             _check_channel(offered[channel.name], channel, episode.id)

@@ -87,8 +87,9 @@ class FilteredPD(Law):
 
     Once per control tick ``u = kp kv (goal - q) - kv dq``, saturated at ``limit``, where ``dq`` is
     the difference of the mean of two successive samples, ``(q_k - q_{k-2}) / (2 T)``; the drive
-    turns ``u`` into a force by ``drive_gain``. The output is held until the next tick. With setting
-    ``disturbance`` = ``yes`` the exogenous input of that name is added before the saturation.
+    turns ``u`` into a force by ``drive_gain``, to which ``offset`` is added. The output is held
+    until the next tick. With setting ``disturbance`` = ``yes`` the exogenous input of that name is
+    added before the saturation.
 
     Source: A. Janot, M. Gautier, M. Brunot, "Data Set and Reference Models of EMPS", Workshop on
     Nonlinear System Identification Benchmarks (2019).
@@ -99,13 +100,18 @@ class FilteredPD(Law):
     options: ClassVar[Mapping[str, tuple[str, ...]]] = {"disturbance": ("no", "yes")}
 
     def fields(self) -> tuple[Field, ...]:
-        """Gains, saturation, drive."""
+        """Gains, saturation, drive, a constant force."""
         return (
             Field(name="kp", unit="1/s", default=np.nan),
             Field(name="kv", unit="volt/V", default=np.nan),
             Field(name="limit", unit="volt", default=10.0),
             Field(name="drive_gain", unit="F/volt", default=1.0),
+            Field(name="offset", unit="F", default=0.0, low=-np.inf),
         )
+
+    def outputs(self) -> tuple[Signal, ...]:
+        """The output held during the control tick that ends now."""
+        return (Signal(name="output", unit="volt", column=2),)
 
     def idle(self, values: Mapping[str, float]) -> Mapping[str, str]:
         """Gain of the position, where the gain of the velocity, which multiplies it, is 0."""
@@ -141,4 +147,5 @@ class FilteredPD(Law):
                 output = output + motion.inputs["disturbance"]
             output = np.clip(output, -values["limit"], values["limit"])
             memory = np.stack([motion.position, memory[..., 0], output], axis=-1)
-        return Effect(memory=memory, force=values["drive_gain"] * memory[..., 2])
+        force = values["drive_gain"] * memory[..., 2] + values["offset"]
+        return Effect(memory=memory, force=force)
