@@ -143,3 +143,63 @@ def dataset_v2(folder: Path, lengths=(9, 7, 8), version="v2.1", video=True):
         first += n
     write(folder / "meta/episodes.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
     return folder
+
+
+# ---- damage --------------------------------------------------------------------------
+
+
+def edit_info(folder, change):
+    path = folder / "meta/info.json"
+    record = json.loads(path.read_text())
+    change(record)
+    path.write_text(json.dumps(record))
+
+
+def edit(path, change):
+    pq.write_table(change(pq.read_table(path)), path)
+
+
+def edit_data(folder, change):
+    edit(folder / "data/chunk-000/file-000.parquet", change)
+
+
+def edit_episodes(folder, change):
+    """Change rows of the table of episodes."""
+    path = folder / "meta/episodes/chunk-000/file-000.parquet"
+    rows = pq.read_table(path).to_pylist()
+    rows = change(rows) or rows
+    pq.write_table(pa.Table.from_pylist(rows), path)
+
+
+def feature(dtype="float32", shape=(1,), names=None):
+    return {"dtype": dtype, "shape": list(shape), "names": names}
+
+
+def replaced(name, make):
+    """Replace a column of the first data file, given its rows as numpy."""
+
+    def change(table):
+        old = table.column(name).to_numpy()
+        return table.set_column(table.schema.get_field_index(name), name, pa.array(make(old)))
+
+    return lambda folder: edit_data(folder, change)
+
+
+def dropped(name):
+    return lambda folder: edit_data(folder, lambda t: t.drop_columns([name]))
+
+
+def set_row(rows, number, **fields):
+    rows[number].update(fields)
+
+
+def truncated(name):
+    def damage(folder):
+        content = (folder / name).read_bytes()
+        (folder / name).write_bytes(content[: len(content) // 2])
+
+    return damage
+
+
+def rewrite(name, text):
+    return lambda folder: (folder / name).write_text(text)

@@ -29,7 +29,6 @@ from sameworld.store import (
 from sameworld.store.lerobot import slowest_rate
 from sameworld.store.lerobot.films import latest_rows
 from sameworld.store.lerobot.resample import at_times, row_times, sample_errors
-from sameworld.store.lerobot.stats import PictureCounts, merged_stats, row_stats
 
 
 def episode(name="a", seed=0, extra=(), **fields):
@@ -308,32 +307,6 @@ def test_statistics_of_the_dataset_are_those_of_its_rows(tmp_path):
         assert [k for k in found if k[0] == "q"] == ["q01", "q10", "q50", "q90", "q99"]
 
 
-def test_merged_statistics_equal_those_of_all_rows_but_for_quantiles():
-    rng = np.random.default_rng(0)
-    parts = [rng.normal(i, 1 + i, size=(20 + 10 * i, 4)) for i in range(4)]
-    merged, direct = merged_stats([row_stats(p) for p in parts]), row_stats(np.concatenate(parts))
-    for what in ("min", "max", "mean", "std", "count"):
-        np.testing.assert_allclose(merged[what], direct[what], rtol=1e-12)
-    same = [row_stats(parts[0])] * 3
-    np.testing.assert_allclose(merged_stats(same)["q10"], row_stats(parts[0])["q10"])
-
-
-def test_statistics_of_pictures_equal_those_of_their_numbers():
-    rng = np.random.default_rng(0)
-    images = [rng.integers(0, 200 + 10 * i, (30, 40, 3)).astype(np.uint8) for i in range(3)]
-    counts = PictureCounts.empty()
-    for image in images:
-        counts.add(image)
-    values = np.stack(images).reshape(-1, 3) / 255
-    stats = counts.stats()
-    for what in ("min", "max", "mean", "std"):
-        assert stats[what].shape == (3, 1, 1)
-        np.testing.assert_allclose(stats[what].ravel(), getattr(values, what)(axis=0), rtol=1e-9)
-    slow = np.quantile(values, 0.5, axis=0, method="inverted_cdf")
-    np.testing.assert_allclose(stats["q50"].ravel(), slow)
-    assert stats["count"].tolist() == [3]
-
-
 def test_large_exports_are_cut_into_several_files(tmp_path, monkeypatch):
     monkeypatch.setattr("sameworld.store.lerobot.dataset_files._DATA_MB", 0)
     write_lerobot(three(), tmp_path / "out", fps=30)
@@ -471,6 +444,22 @@ write_lerobot(many, sys.argv[1], fps=100)
     assert not (tmp_path / "out").exists()
     write_lerobot(three(), tmp_path / "out", fps=10)
     assert len(list(read_lerobot(tmp_path / "out"))) == 3
+
+
+def test_a_rate_below_one_row_per_episode_still_gives_one(tmp_path):
+    report = write_lerobot(three(), tmp_path / "out", fps=1)
+    assert report.rows == 6
+    short = Episode(id="s", channels=(Channel(name="x", time=[0.1, 0.2], values=[1, 2]),))
+    assert write_lerobot([short], tmp_path / "short", fps=1).rows == 1
+    (recording,) = read_lerobot(tmp_path / "short")
+    assert recording["observation.state"].values.tolist() == [[1.0]]
+    with pytest.raises(StoreError, match=r"no channel 'y'.*It has 'x'"):
+        write_lerobot([short], tmp_path / "again", fps=1)["y"]
+
+
+def test_texts_for_episodes_that_are_not_there_are_refused(tmp_path):
+    with pytest.raises(EpisodeError, match="Tasks are given for 'z'"):
+        write_lerobot(three(), tmp_path / "out", fps=10, task={"a": "push", "z": "pull"})
 
 
 def test_the_slowest_observation_gives_the_rate():

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from sameworld.core.errors import StoreError, closest, listed
+
 __all__ = ["ChannelLoss", "LossReport", "Method"]
 
 Method = Literal["interpolated", "held", "latest frame", "dropped"]
@@ -65,7 +67,13 @@ class LossReport:
     dropped: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> ChannelLoss:
-        return next(channel for channel in self.channels if channel.name == name)
+        for channel in self.channels:
+            if channel.name == name:
+                return channel
+        names = [c.name for c in self.channels]
+        raise StoreError(
+            f"The report has no channel '{name}'. It has {listed(names)}.{closest(name, names)}"
+        )
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready record."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sameworld.core.arrays import Array
 from sameworld.core.episode import Episode, Stream
-from sameworld.core.errors import StoreError
+from sameworld.core.errors import EpisodeError, StoreError, listed
 from sameworld.store.files import sync_folder, write_json, write_text
 from sameworld.store.lerobot.dataset_files import DataFiles, episode_row, info_record, write_tables
 from sameworld.store.lerobot.films import write_film
@@ -60,7 +60,7 @@ def write_lerobot(
         ``meta/loss_report.txt``.
 
     Raises:
-        EpisodeError: No episode, or an id twice.
+        EpisodeError: No episode, an id twice, or texts or images for others.
         StoreError: The folder is not empty, episodes have nothing in common, or the disk refuses.
 
     Source: format description of LeRobotDataset v3.0, https://huggingface.co/docs/lerobot.
@@ -69,7 +69,7 @@ def write_lerobot(
     if isinstance(fps, bool) or not isinstance(fps, int) or not 1 <= fps <= 100_000:
         raise StoreError(f"fps is {fps!r}; LeRobot datasets have a whole number of rows a second.")
     _demand_free(folder)
-    plan = export_plan(episodes, videos)
+    plan, texts = export_plan(episodes, videos), _texts(task, episodes)
     fresh = folder.with_name(f".{folder.name[:80]}.{secrets.token_hex(6)}.tmp")
     export = _Export(
         folder=fresh,
@@ -82,7 +82,7 @@ def write_lerobot(
     )
     try:
         fresh.mkdir(parents=True)
-        times = export.write(episodes, _texts(task, episodes))
+        times = export.write(episodes, texts)
         report = measured_losses(fresh, episodes, plan, times, videos, fps)
         write_json(fresh / "meta" / "loss_report.json", report.to_json())
         write_text(fresh / "meta" / "loss_report.txt", report.text())
@@ -202,7 +202,11 @@ class _Export:
 def _texts(task: str | Mapping[str, str], episodes: Sequence[Episode]) -> list[str]:
     if isinstance(task, str):
         return [task] * len(episodes)
-    return [task.get(e.id, "") for e in episodes]
+    ids = [e.id for e in episodes]
+    strangers = sorted(set(task) - set(ids))
+    if strangers:
+        raise EpisodeError(f"Tasks are given for {listed(strangers)}, which are not exported.")
+    return [task.get(name, "") for name in ids]
 
 
 def _demand_free(folder: Path) -> None:
