@@ -46,7 +46,7 @@ class TorqueConfig:
     friction: Friction = "dahl"
     pull: float = 0.3
     rounds: int = 4
-    determined: float = 0.3
+    determined: float = 0.1
     holdout: float = 0.2
     seed: int = 0
 

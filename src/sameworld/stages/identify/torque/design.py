@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sameworld.core.arrays import Array
+from sameworld.maths.filtering import low_passed
 from sameworld.stages.identify.torque.config import Friction
 from sameworld.stages.identify.torque.friction import friction_signals
 from sameworld.stages.identify.torque.layout import Layout, Term
@@ -73,25 +74,36 @@ class Design:
 
 
 def make_design(
-    layout: Layout, motion: Motion, shape: Friction, widths: Array, *, cutoff: float
+    layout: Layout,
+    motion: Motion,
+    shape: Friction,
+    widths: Array,
+    *,
+    cutoff: float,
+    thin: bool = True,
 ) -> Design:
-    """Evaluate all signals; friction is followed on every row before rows are left out.
+    """Evaluate all signals.
+
+    Friction jumps, and the torque it is compared with was low-passed: it is followed on every row
+    and passes the same filter before rows are left out.
 
     Args:
         layout: The unknowns.
         motion: The motion on its full clock.
         shape: Shape of dry friction.
         widths: Widths to try [S] or [S, V].
-        cutoff: Cut-off of the low-pass [Hz]; ``inf`` keeps every row.
+        cutoff: Cut-off of the low-pass that the motion passed [Hz].
+        thin: Whether to leave out rows that say nothing new below the cut-off.
     """
-    thin = motion.sparse(cutoff) if np.isfinite(cutoff) else motion
-    step = round(thin.period / motion.period)
-    friction = friction_signals(shape, motion.v, motion.period, widths)[::step]
+    sparse = motion.sparse(cutoff) if thin else motion
+    step = round(sparse.period / motion.period)
+    sharp = friction_signals(shape, motion.v, motion.period, widths)
+    friction = low_passed(sharp, motion.period, cutoff)[::step]
     world, free = layout.world, layout.bodies
-    columns = np.zeros((len(thin), len(layout.channels), layout.size))
-    rest = world.inverse(thin.q, thin.v, thin.a)
+    columns = np.zeros((len(sparse), len(layout.channels), layout.size))
+    rest = world.inverse(sparse.q, sparse.v, sparse.a)
     if free:
-        regressor = world.regressor(thin.q, thin.v, thin.a, free)
+        regressor = world.regressor(sparse.q, sparse.v, sparse.a, free)
         columns[:, :, : layout.inertial] = regressor.reshape(*rest.shape, layout.inertial)
         rest = rest - np.einsum("nvbk,bk->nv", regressor, world.inertias(free))
     places = {k: layout.inertial + place for place, k in enumerate(layout.free)}
@@ -100,17 +112,17 @@ def make_design(
         if term.kind == "frictionloss":
             heights[term.joint] = 0.0 if term.free else term.parameter.value
             continue
-        signal = _signal(layout, term, thin)
+        signal = _signal(layout, term, sparse)
         if term.free:
             columns[:, term.joint, places[k]] = signal
         else:
             rest[:, term.joint] += term.parameter.value * signal
     design = Design(
-        motion=thin,
+        motion=sparse,
         columns=columns,
         rest=rest,
         friction=friction,
-        carried=_carried(layout, thin),
+        carried=_carried(layout, sparse),
         heights=heights,
         width=np.zeros(len(layout.channels), dtype=np.intp),
     )

@@ -212,8 +212,9 @@ def _widths(
     target = np.concatenate([p.target for p in pieces])
     columns = np.concatenate([p.columns for p in pieces])
     goal = (target - columns @ (coefficients - heights)) * weight
-    normal = np.einsum("nvp,nvq->pq", rows, rows) + np.diag(layout.precision)
-    right = np.einsum("nvp,nv->p", rows, goal) + layout.precision * (layout.given - x + heights)
+    flat = rows.reshape(-1, layout.size)
+    normal = flat.T @ flat + np.diag(layout.precision)
+    right = flat.T @ goal.reshape(-1) + layout.precision * (layout.given - x + heights)
     chosen = width.copy()
     for _ in range(_SWEEPS):
         for place, joint in places:

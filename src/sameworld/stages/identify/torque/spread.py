@@ -72,7 +72,8 @@ def torque_spread(pieces: Sequence[Design], layout: Layout, found: Solution) -> 
     centred = shifts - shifts.mean(axis=0)
     count = len(shifts)
     scatter = (count - 1) / count * centred.T @ centred
-    plain = sum(np.einsum("nvp,v,nvq->pq", r, found.deviation**-2, r) for r in rows)
+    white = [(r / found.deviation[:, None]).reshape(-1, layout.size) for r in rows]
+    plain = sum(part.T @ part for part in white)
     return TorqueSpread(
         covariance=scatter + inverse @ prior @ inverse,
         naive=_inverse(np.asarray(plain) + prior),
@@ -96,11 +97,11 @@ def _by_episode(
     names = list(dict.fromkeys(episodes))
     size = rows[0].shape[-1]
     scores, pieces = np.zeros((len(names), size)), np.zeros((len(names), size, size))
-    weight = found.weight**2
     for episode, row, error in zip(episodes, rows, errors, strict=True):
         k = names.index(episode)
-        scores[k] += np.einsum("nvp,v,nv->p", row, weight, error)
-        pieces[k] += np.einsum("nvp,v,nvq->pq", row, weight, row, optimize=True)
+        flat = (row * found.weight[:, None]).reshape(-1, size)
+        scores[k] += flat.T @ (error * found.weight).reshape(-1)
+        pieces[k] += flat.T @ flat
     return scores, pieces
 
 

@@ -106,8 +106,8 @@ class TorqueModel:
 
     def _design(self, motion: Motion) -> Design:
         widths = friction_widths(self.config.friction)[self.solution.width]
-        shape = self.config.friction
-        return make_design(self.layout, motion, shape, widths[None], cutoff=float("inf"))
+        shape, cutoff = self.config.friction, self.config.cutoff
+        return make_design(self.layout, motion, shape, widths[None], cutoff=cutoff, thin=False)
 
     def fitted(self) -> World:
         """The world believing the posterior, as far as it has such parameters."""
@@ -309,7 +309,7 @@ def _residuals(model: TorqueModel) -> tuple[ResidualSummary, ...]:
                 rms_before=float(before[joint]),
                 rms_after=float(np.sqrt(np.mean(series**2))),
                 whiteness=rho,
-                white=abs(rho) * np.sqrt(len(series)) <= _WHITE,
+                white=bool(abs(rho) * np.sqrt(len(series)) <= _WHITE),
             )
         )
     return tuple(rows)

@@ -22,6 +22,8 @@ __all__ = ["SPOKEN", "Named", "advise_torque", "judge_torque", "named", "posteri
 
 #: Share of the prior spread below which data count as having spoken.
 SPOKEN = 0.5
+#: Spread, in limits, of what the data say of a parameter alone, from which they say nothing.
+_UNHEARD = 1e4
 _PARTNER, _PARTNERS = 0.5, 3
 
 
@@ -164,7 +166,7 @@ def _at_bound(rows: Named, layout: Layout, x: Array) -> list[bool]:
 
 
 def _verdict(std: float, prior: float, alone: float, limit: float, bounded: bool) -> Verdict:
-    if alone > 1e100:
+    if alone > _UNHEARD * limit:
         return "zero gradient"
     if bounded:
         return "at bound"
