@@ -11,7 +11,7 @@ Q. H. Vuong, Econometrica 57 (1989).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -20,12 +20,10 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from sameworld.core.arrays import Array, BoolArray
-from sameworld.stages.capture.targets import Joint
+from sameworld.stages.capture.targets import Inverse, Joint
 
-__all__ = ["Arm", "Assignment", "Explanation", "Inverse", "Motion", "advantage"]
+__all__ = ["Arm", "Assignment", "Explanation", "Motion", "advantage"]
 
-#: Torques [N, n] of the joints for positions, velocities and accelerations [N, n].
-Inverse = Callable[[Array, Array, Array], Array]
 #: Share of a column's variance that no model is expected to explain.
 _FLOOR = 1e-4
 #: Velocity at which dry friction has reached most of its size, as a share of the rms velocity.

@@ -18,8 +18,7 @@ from sameworld.stages.capture.arm import Arm, Assignment, Motion
 from sameworld.stages.capture.columns import Table, tabulate
 from sameworld.stages.capture.config import CaptureConfig
 from sameworld.stages.capture.pairs import lagged_fit
-from sameworld.stages.capture.physics import inverse_of
-from sameworld.stages.capture.targets import Joint, forces_of, joints_of
+from sameworld.stages.capture.targets import Joint, forces_of, inverse_of, joints_of
 
 __all__ = ["MappingCheck", "check_mapping"]
 

@@ -13,14 +13,18 @@ from sameworld.stages.capture.targets import Joint, Kind, Target
 
 __all__ = ["Hint", "hints", "similarity", "unit_factor"]
 
-_WORDS: dict[Kind, frozenset[str]] = {
-    "velocity": frozenset("vel velocity velocities speed dq qd qdot omega rate".split()),
-    "torque": frozenset("tau torque torques effort efforts force trq moment load".split()),
-    "position": frozenset("pos position positions q qpos angle angles theta encoder".split()),
-}
+_WORDS: tuple[tuple[Kind, frozenset[str]], ...] = (
+    ("velocity", frozenset("vel velocity velocities speed dq qd qdot omega rate".split())),
+    ("torque", frozenset("tau torque torques effort efforts force trq moment load".split())),
+    ("position", frozenset("pos position positions q qpos angle angles theta encoder".split())),
+)
 _COMMAND = frozenset(
     "cmd command commands commanded target action actions ref reference desired des goal setpoint "
     "ctrl control leader".split()
+)
+#: Words of signals that are no joint's.
+_ELSEWHERE = frozenset(
+    "cartesian pose ee eef tcp gripper xyz euler quat orientation camera imu gravity tool".split()
 )
 #: Factors to SI of units as people write them.
 _UNITS: dict[str, tuple[str, float]] = {
@@ -83,16 +87,16 @@ def unit_factor(text: str) -> tuple[str, float] | None:
 
 def hints(columns: Sequence[Column], joints: Sequence[Joint]) -> tuple[Hint, ...]:
     """Hints of all columns. Numbers in names count from 0 or 1, whichever their family shows."""
-    kinds: list[Kind | None] = [_kind(_tokens(c)) for c in columns]
+    kinds: list[Kind | None] = [_kind_of(c, joints) for c in columns]
     numbers = [_number(c) for c in columns]
-    families: dict[tuple[str, Kind | None], list[int]] = {}
+    families: dict[tuple[str, str | None], list[int]] = {}
     for column, kind, number in zip(columns, kinds, numbers, strict=True):
         if number is not None:
             families.setdefault((column.stream, kind), []).append(number)
     found: list[Hint] = []
     for column, kind, number in zip(columns, kinds, numbers, strict=True):
         joint = _named_joint(column, joints)
-        if joint < 0 and number is not None and kind is not None:
+        if joint < 0 and number is not None and kind not in (None, "other"):
             family = families[column.stream, kind]
             joint = _numbered(number, family, len(joints))
         unit, factor = _unit(column)
@@ -115,14 +119,18 @@ def _tokens(column: Column) -> list[str]:
     return _TOKEN.findall(text.lower())
 
 
+def _kind_of(column: Column, joints: Sequence[Joint]) -> Kind | None:
+    tokens = _tokens(column)
+    if _ELSEWHERE & set(tokens) and _named_joint(column, joints) < 0:
+        return "other"
+    return _kind(tokens)
+
+
 def _kind(tokens: Sequence[str]) -> Kind | None:
     said = set(tokens)
     if said & _COMMAND:
         return "command"
-    for kind, words in _WORDS.items():
-        if said & words:
-            return kind
-    return None
+    return next((kind for kind, words in _WORDS if said & words), None)
 
 
 def _number(column: Column) -> int | None:

@@ -24,6 +24,8 @@ _POSITION_UNITS = {
     "m": (1.0, 1e-3, 1e-2),
 }
 _VELOCITY_UNITS = {"rad": (1.0, math.pi / 180, 2 * math.pi / 60), "m": (1.0, 1e-3, 1e-2)}
+#: R^2 asked of nameless columns that are off by more than a sample: commands look like that too.
+_SURE = 0.98
 #: Motion [rad or m] below which a unit is not believed if another one makes it larger.
 _LIVELY = 0.1
 #: Relative error of a gain up to which it counts as one of the known ratios.
@@ -137,7 +139,10 @@ def groups_of(
         if position in used or velocity in used:
             continue
         group = _group(table, position, velocity, lag, hints, joints)
-        if group.units and group.fit >= config.pair:
+        late = abs(group.lag) > 1.5 * table.columns[velocity].step + 0.01
+        named = hints[position].kind is not None and hints[velocity].kind is not None
+        least = config.pair if named or not late else max(config.pair, _SURE)
+        if group.units and group.fit >= least:
             used |= {position, velocity}
             found.append(group)
     for column, hint in enumerate(hints):
@@ -249,8 +254,17 @@ def followers(
     for of in ("position", "velocity"):
         columns = [g.position if of == "position" else g.velocity for g in groups]
         own = [k for k, c in enumerate(columns) if c >= 0]
+        if not own:
+            continue
         moves = table.values[:, [columns[k] for k in own]]
         match = _correlations(table, table.values[:, free], moves, list(lags))
+        for place, column in enumerate(free):
+            same = [
+                hints[column].joint in (-1, hints[groups[k].position].joint)
+                or hints[groups[k].position].joint == -1
+                for k in own
+            ]
+            match[:, place, ~np.array(same)] = 0.0
         found += _best(table, free, own, moves, match, list(lags), of)
     best: dict[int, Follower] = {}
     for follower in sorted(found, key=lambda f: -f.fit):

@@ -5,24 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sameworld.core.arrays import Array
-from sameworld.core.values import Values
-from sameworld.core.world import InverseWorld, World
-from sameworld.stages.capture.arm import Arm, Assignment, Explanation, Inverse, Motion, advantage
+from sameworld.core.world import World
+from sameworld.stages.capture.arm import Arm, Assignment, Explanation, Motion, advantage
 from sameworld.stages.capture.columns import Table
 from sameworld.stages.capture.config import CaptureConfig
 from sameworld.stages.capture.lags import series_lag
 from sameworld.stages.capture.pairs import Group
 from sameworld.stages.capture.result import JointEvidence
 from sameworld.stages.capture.search import Search, neighbours, search, start_order
-from sameworld.stages.capture.targets import Joint
+from sameworld.stages.capture.targets import Inverse, Joint, inverse_of
 
-__all__ = ["ArmFit", "Rival", "fit_arm", "inverse_of"]
+__all__ = ["ArmFit", "Rival", "fit_arm"]
 
 #: Rows at which lags of torques are measured.
 _LAG_ROWS = 1000
@@ -70,37 +68,6 @@ class ArmFit:
     rivals: tuple[Rival, ...]
     evidence: tuple[JointEvidence, ...]
     ends: tuple[float, ...]
-
-
-def inverse_of(world: World, joints: Sequence[Joint]) -> Inverse | None:
-    """Inverse dynamics of the joints with everything else at rest; ``None`` if undeclared."""
-    if "inverse" not in world.spec.capabilities or not joints:
-        return None
-    able = cast(InverseWorld, world)
-    rest, size = _rest(world)
-    q_places, v_places = [j.q for j in joints], [j.v for j in joints]
-
-    def torques(q: Array, v: Array, a: Array) -> Array:
-        whole = np.repeat(rest[None], len(q), axis=0)
-        whole[:, q_places] = q
-        rates, bends = np.zeros((2, len(q), size))
-        rates[:, v_places], bends[:, v_places] = v, a
-        return able.inverse(whole, rates, bends)[:, v_places]
-
-    return torques
-
-
-def _rest(world: World) -> tuple[Array, int]:
-    """Default positions of all joints, and the number of their velocities."""
-    signals = world.observe(world.reset(Values.none(1)))
-    parts: list[Array] = []
-    size, seen = 0, set[str]()
-    for channel in world.spec.observations:
-        if channel.rate and channel.start and channel.start[0] not in seen:
-            seen.update(channel.start)
-            parts.append(signals[channel.name][0].reshape(-1))
-            size += channel.tangent
-    return np.concatenate(parts), size
 
 
 def fit_arm(

@@ -9,7 +9,7 @@ import numpy as np
 
 from sameworld.core.episode import Recording
 from sameworld.core.errors import EpisodeError
-from sameworld.core.mapping import SignalMap, SignalMapping
+from sameworld.core.mapping import Alternative, Question, SignalMap, SignalMapping
 from sameworld.core.world import World
 from sameworld.stages.capture.assemble import (
     Desk,
@@ -147,11 +147,36 @@ def _assembled(
     taken = _taken(desk, signals)
     signals += named_signals(desk, taken, {s.place for s in signals})
     kept, dropped = _one_each(doubts)
+    asked = [question(desk, doubt) for doubt in kept]
     return SignalMapping(
         signals=tuple(signals),
-        undecided=tuple(question(desk, doubt) for doubt in kept),
+        undecided=(*asked, *_missing_positions(desk, signals)),
         notes=(*notes, *(f"Also open: {doubt.text}" for doubt in dropped)),
     )
+
+
+def _missing_positions(desk: Desk, signals: Sequence[SignalMap]) -> list[Question]:
+    """A question if joints have no column although nameless columns are left over."""
+    mapped, taken = {s.place for s in signals}, _taken(desk, signals)
+    wanted = [t for t in desk.targets if t.kind == "position"]
+    missing = [t for t in wanted if (t.channel, t.component) not in mapped]
+    left = [
+        column
+        for k, column in enumerate(desk.table.columns)
+        if k not in taken and desk.hints[k].kind in (None, "position")
+    ]
+    if not missing or not left:
+        return []
+    joints = ", ".join(t.channel for t in missing)
+    columns = ", ".join(f"{c.name}{' (never moves)' if c.still else ''}" for c in left[:12])
+    return [
+        Question(
+            about="joints without a column",
+            text=f"Which columns are {joints}? Left over: {columns}. Add them to 'signals' and "
+            "remove this question; remove it as well if they were not recorded.",
+            alternatives=(Alternative(name="not recorded"),),
+        )
+    ]
 
 
 def _taken(desk: Desk, signals: Sequence[SignalMap]) -> set[int]:

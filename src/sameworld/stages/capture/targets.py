@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
 
@@ -15,7 +15,20 @@ from sameworld.core.spec import ChannelSpec, Spec
 from sameworld.core.values import Values
 from sameworld.core.world import InverseWorld, World
 
-__all__ = ["Joint", "Kind", "Target", "driven_joints", "forces_of", "joints_of", "targets_of"]
+__all__ = [
+    "Inverse",
+    "Joint",
+    "Kind",
+    "Target",
+    "driven_joints",
+    "forces_of",
+    "inverse_of",
+    "joints_of",
+    "targets_of",
+]
+
+#: Torques [N, n] of the joints for positions, velocities and accelerations [N, n].
+Inverse = Callable[[Array, Array, Array], Array]
 
 Kind = Literal["position", "velocity", "torque", "command", "other"]
 
@@ -132,6 +145,37 @@ def targets_of(world: World) -> tuple[Target, ...]:
     return tuple(found)
 
 
+def inverse_of(world: World, joints: Sequence[Joint]) -> Inverse | None:
+    """Inverse dynamics of the joints with everything else at rest; ``None`` if undeclared."""
+    if "inverse" not in world.spec.capabilities or not joints:
+        return None
+    able = cast(InverseWorld, world)
+    rest, size = _rest(world)
+    q_places, v_places = [j.q for j in joints], [j.v for j in joints]
+
+    def torques(q: Array, v: Array, a: Array) -> Array:
+        whole = np.repeat(rest[None], len(q), axis=0)
+        whole[:, q_places] = q
+        rates, bends = np.zeros((2, len(q), size))
+        rates[:, v_places], bends[:, v_places] = v, a
+        return able.inverse(whole, rates, bends)[:, v_places]
+
+    return torques
+
+
+def _rest(world: World) -> tuple[Array, int]:
+    """Default positions of all joints, and the number of their velocities."""
+    signals = world.observe(world.reset(Values.none(1)))
+    parts: list[Array] = []
+    size, seen = 0, set[str]()
+    for channel in world.spec.observations:
+        if channel.rate and channel.start and channel.start[0] not in seen:
+            seen.update(channel.start)
+            parts.append(signals[channel.name][0].reshape(-1))
+            size += channel.tangent
+    return np.concatenate(parts), size
+
+
 def forces_of(world: World) -> Mapping[str, tuple[str, float]]:
     """Joint to the channel of its torque or force and the factor from one to the other."""
     if "inverse" not in world.spec.capabilities:
@@ -140,33 +184,53 @@ def forces_of(world: World) -> Mapping[str, tuple[str, float]]:
 
 
 def driven_joints(world: World) -> tuple[int, ...]:
-    """For each action the number of the joint whose velocity it changes most, -1 if none."""
+    """For each action the number of the joint that it pushes most, -1 if none.
+
+    Light joints are dragged along faster than the joint that is driven, so accelerations are
+    turned into forces where the world can do that.
+    """
     spec, joints = world.spec, joints_of(world.spec)
     if not spec.actions or not joints:
         return (-1,) * len(spec.actions)
-    middle = np.concatenate([np.full(c.size, _middle(c)) for c in spec.actions])
-    bumped = np.vstack([middle, middle + np.diag(_bumps(spec))])
-    state = world.step(world.reset(Values.none(len(bumped))), bumped)
-    signals = world.observe(state)
-    speeds = np.stack([signals[f"{j.name}.vel"] for j in joints], axis=1)
-    change = np.abs(speeds[1:] - speeds[0])
-    best = np.where(change.max(axis=1) > 1e-12, change.argmax(axis=1), -1)
+    pushes = _pushes(world, joints)
+    best = np.where(pushes.max(axis=1) > 1e-9, pushes.argmax(axis=1), -1)
     first = np.cumsum([0, *(c.size for c in spec.actions)])[:-1]
     return tuple(best[first].tolist())
 
 
-def _middle(channel: ChannelSpec) -> float:
+def _pushes(world: World, joints: Sequence[Joint]) -> Array:
+    """Size of what each action, from one end of its range to the other, does to joints [A, n].
+
+    From end to end, because servos far from their goal saturate.
+    """
+    ends = [np.repeat([_ends(c)], c.size, axis=0) for c in world.spec.actions]
+    low, high = np.concatenate(ends).T
+    middle = 0.5 * (low + high)
+    actions = np.vstack([middle + np.diag(low - middle), middle + np.diag(high - middle)])
+    pose = np.repeat([[_inside(j) for j in joints]], len(actions), axis=0)
+    names = tuple(f"start:{j.name}.pos" for j in joints)
+    state = world.step(world.reset(Values(names=names, array=pose)), actions)
+    signals = world.observe(state)
+    speeds = np.stack([signals[f"{j.name}.vel"] for j in joints], axis=1)
+    change = speeds[len(middle) :] - speeds[: len(middle)]
+    inverse = inverse_of(world, joints)
+    if inverse is not None:
+        pose, still = pose[: len(change)], np.zeros_like(change)
+        change = inverse(pose, still, change) - inverse(pose, still, still)
+    return np.abs(change)
+
+
+def _inside(joint: Joint) -> float:
+    """A position near the default that is clear of the limits."""
+    if not math.isfinite(joint.high - joint.low):
+        return joint.rest
+    margin = 0.2 * (joint.high - joint.low)
+    return min(max(joint.rest, joint.low + margin), joint.high - margin)
+
+
+def _ends(channel: ChannelSpec) -> tuple[float, float]:
     bounded = math.isfinite(channel.low) and math.isfinite(channel.high)
-    return 0.5 * (channel.low + channel.high) if bounded else 0.0
-
-
-def _bumps(spec: Spec) -> Array:
-    """Small changes of every action component."""
-    sizes = [
-        np.full(c.size, 1e-3 * (c.high - c.low) if math.isfinite(c.high - c.low) else 1e-3)
-        for c in spec.actions
-    ]
-    return np.concatenate(sizes)
+    return (channel.low, channel.high) if bounded else (-1e-2, 1e-2)
 
 
 def _observed(channel: ChannelSpec, joints: dict[str, Joint]) -> tuple[Kind, int]:
