@@ -47,6 +47,23 @@ def test_a_joint_held_below_the_limit_does_not_creep(timestep):
     assert drift < 1e-4
 
 
+@pytest.mark.parametrize("timestep", [0.001, 0.005])
+def test_creep_is_a_small_share_of_the_motion_that_friction_prevents(timestep):
+    scene = hinge(friction("m1", coulomb=0.12), timestep=timestep, gravity=0)
+    signals, _ = simulated(scene, {"start:elbow.pos": [0.0]}, np.full((200, 1), 0.1))
+    assert signals["elbow.pos"][-1] / 2.0 == pytest.approx(1e-4 * timestep * 0.1 / INERTIA, rel=0.1)
+
+
+def test_an_mjcf_that_chooses_its_own_softness_is_left_alone():
+    soft = 'solreffriction="0.03 1"'
+    drift = {}
+    for joint in ("", soft):
+        scene = hinge(friction("m1", coulomb=0.12), joint=joint, gravity=0)
+        signals, _ = simulated(scene, {"start:elbow.pos": [0.0]}, np.full((200, 1), 0.1))
+        drift[joint] = signals["elbow.pos"][-1]
+    assert drift[soft] > 20 * drift[""]
+
+
 def test_a_joint_pushed_beyond_the_limit_moves_and_stops_again():
     scene = hinge(friction("m1", coulomb=0.2, viscous=0.01), gravity=0)
     push = np.concatenate([np.full((20, 1), 0.25), np.zeros((80, 1))])

@@ -105,7 +105,7 @@ def _kept(lines: Array, steer: Array, speed: Array) -> Array:
 
 
 class KinematicCar(_Car):
-    """Kinematic bicycle: wheels do not slip; the body's origin lies ``rear`` ahead of the rear axle.
+    """Kinematic bicycle: no slip; the body's origin lies ``rear`` ahead of the rear axle.
 
     ``h' = v tan(steer) / wheelbase``, and the origin moves with ``v`` along the heading and
     ``rear h'`` across it. The joints are given these velocities; forces on them have no effect.

@@ -209,7 +209,7 @@ class Composed:
         return filled(rows, self._layout, models, data, parameters, self._touched)
 
     @contextmanager
-    def _running(self, batch: Batch) -> Generator[list[str]]:
+    def _running(self, batch: Batch) -> Generator[list[str], None, None]:
         """Warnings of the engine; afterwards models are as they were.
 
         Laws may divide by zero where parameters are absurd: that element fails, nothing else.
