@@ -193,7 +193,7 @@ BROKEN = (
     _bad("mesh of junk", _mesh("m.stl"), "A shape of robot 'r' cannot be used", prepare=_junk),
     _bad("mesh scaled to nothing", _mesh("m.stl", scale='scale="1 0 1"'), "zero", prepare=_block),
     _bad("inertial without a mass", _arm().replace('<mass value="1"/>', ""), "has no <mass"),
-    _bad("inertial without moments", _arm(inertia=""), "has no <inertia"),
+    _bad("inertial without moments", _arm(inertia=""), "its inertia is zero, though"),
     _bad("inertia without izz", _arm(inertia='<inertia ixx="1" iyy="1"/>'), "no izz"),
     _bad("infinite mass", _arm(mass="inf"), "value='inf'> is not finite"),
     _bad("an absurd number", _arm(mass="1e300"), "value='1e300'> is absurdly large"),
@@ -243,6 +243,7 @@ UNPHYSICAL = (
         _arm(inertia=_tensor(1.3, 1.3, 1, xy=1.2)),
         r"principal moments 0\.1, 1, 2\.5.*0\.1 \+ 1 < 2\.5",
     ),
+    _bad("a line", _arm(inertia=_tensor(1e-3, 1e-3, 1e-15)), "moment 1e-15 .* of a line"),
     _bad("negative moment", _arm(inertia=_tensor(-1, 1, 1)), "not positive definite"),
     _bad("indefinite", _arm(inertia=_tensor(1, 1, 1, xy=2)), "not positive definite.*-1, 1, 3"),
     _bad(

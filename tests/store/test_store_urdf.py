@@ -158,6 +158,13 @@ def test_what_is_changed_or_left_out_is_told():
     assert robot.joints[0].limit.effort is None and robot.joints[0].limit.lower is None
 
 
+def test_prefixes_that_nobody_declared_do_no_harm():
+    robot = parse_urdf(
+        '<?xml version="1.0"?><robot name="r"><link name="a"/><drake:group x:y="1"/></robot>'
+    )
+    assert "<drake:group> (1)" in robot.notes[0]
+
+
 def test_endless_ranges_are_none():
     robot = parse_urdf(
         '<robot name="r"><link name="a"/><link name="b"/><joint name="j" type="revolute">'

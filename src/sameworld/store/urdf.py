@@ -174,11 +174,14 @@ class _Parsing:
         if element is None:
             return None
         mass = number(element.find("mass"), "value", where)
+        tensor = element.find("inertia")
+        if mass is None and tensor is None:
+            return None
+        if tensor is None:
+            com = pose_of(element, where).position
+            return UrdfInertial(mass=mass or 0.0, com=com, inertia=np.zeros((3, 3)))
         if mass is None:
             raise SceneError(f"{where}: <inertial> has no <mass value='...'/>.")
-        tensor = element.find("inertia")
-        if tensor is None:
-            raise SceneError(f"{where}: <inertial> has no <inertia ixx='...' .../>.")
         xx, yy, zz = (self._moment(tensor, key, where) for key in ("ixx", "iyy", "izz"))
         xy, xz, yz = (number(tensor, key, where) or 0.0 for key in ("ixy", "ixz", "iyz"))
         matrix = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
@@ -315,7 +318,8 @@ class _Parsing:
                 raise SceneError(f"joint '{name}' mimics itself.")
 
     def _note_ignored(self, root: Element) -> None:
-        ignored = Counter(str(child.tag) for child in root if child.tag not in _KNOWN)
+        tags = (str(child.tag).replace("{urn:", "").replace("}", ":") for child in root)
+        ignored = Counter(tag for tag in tags if tag not in _KNOWN)
         if ignored:
             told = ", ".join(f"<{tag}> ({count})" for tag, count in sorted(ignored.items()))
             self.notes.append(f"Left out, because they are no part of URDF: {told}.")

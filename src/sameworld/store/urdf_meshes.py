@@ -161,10 +161,11 @@ def _folders_named(root: Path, name: str) -> list[Path]:
 
 
 def _wrong_format(uri: str, suffix: str, asked_by: str) -> str:
+    name = PurePosixPath(uri).name
     advice = (
-        "Convert it (for example: python -c \"import trimesh; trimesh.load('a.dae', "
-        "force='mesh').export('a.obj')\") and name the new file, or leave visual meshes out "
-        "(--drop-visuals)."
+        f"Convert it (for example: python -c \"import trimesh; trimesh.load('{name}', "
+        f"force='mesh').export('{PurePosixPath(name).stem}.obj')\") and name the new file, or "
+        "leave visual meshes out (--drop-visuals)."
     )
     return (
         f"{asked_by} names the mesh '{uri}': MuJoCo reads {', '.join(FORMATS)}, not "

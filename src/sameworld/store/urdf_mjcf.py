@@ -51,23 +51,25 @@ def robot_mjcf(
 def geometry_mjcf(robot: UrdfRobot) -> str:
     """MuJoCo XML in which every link is a body of its own at the origin, weighed by its shapes.
 
-    Volumes, hulls and inertias of the geometry are read off its compiled model. Collision shapes
-    count where a link has some, else visual ones; the density is 1000 kg/m^3. Visual meshes weigh
-    nothing: they may be open or flat.
+    Points and inertias of the geometry are read off its compiled model; geoms stand in the order
+    of the shapes. Collision shapes count where a link has some, else visual ones; the density is
+    1000 kg/m^3. Meshes touch and weigh nothing, for they may be open or flat.
     """
     root = ElementTree.Element("mujoco", model=robot.name)
     ElementTree.SubElement(root, "compiler", angle="radian", inertiafromgeom="true")
     writer = _Writer(robot=robot, floating=False, inertials={})
-    writer.meshes(ElementTree.SubElement(root, "asset"))
+    asset = ElementTree.SubElement(root, "asset")
+    writer.meshes(asset)
+    for mesh in asset:
+        mesh.set("inertia", "shell")
     world = ElementTree.SubElement(root, "worldbody")
     for link in robot.links:
         body = ElementTree.SubElement(world, "body", name=f"link {link.name}")
         solid = any(not shape.visual for shape in link.shapes)
         for shape in link.shapes:
             geom = writer.geom(body, shape)
-            if shape.visual:
-                geom.attrib |= {"contype": "0", "conaffinity": "0"}
-            hollow = shape.visual and (solid or shape.kind == "mesh")
+            geom.attrib |= {"contype": "0", "conaffinity": "0"}
+            hollow = shape.kind == "mesh" or (shape.visual and solid)
             geom.set(*(("mass", "0") if hollow else ("density", "1000")))
     return _text(root)
 

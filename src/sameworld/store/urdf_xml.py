@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +22,9 @@ __all__ = ["local", "need", "number", "parse_robot_xml", "pose_of", "vector"]
 _LARGEST = 16 * 2**20
 _DEPTH = 30
 _HUGE = 1e20
+_MOST_PREFIXES = 20
+_PREFIX = re.compile(rb"[<\s/]([A-Za-z_][\w-]*):[A-Za-z_]")
+_ROOT = re.compile(rb"<robot(?=[\s>])")
 _MOST_ELEMENTS = 200_000
 _XACRO = (
     "is a xacro template, not a robot description. Expand it first: 'xacro {0} > robot.urdf' "
@@ -46,7 +50,7 @@ def parse_robot_xml(content: bytes, where: str) -> Element:
     if where.endswith(".xacro"):
         raise SceneError(f"'{where}' " + _XACRO.format(where))
     try:
-        root = fromstring(content, forbid_dtd=True)
+        root = fromstring(_declared(content), forbid_dtd=True)
     except DefusedXmlException as cause:
         raise SceneError(
             f"'{where}' declares a document type or entities ({type(cause).__name__}), which URDF "
@@ -61,6 +65,17 @@ def parse_robot_xml(content: bytes, where: str) -> Element:
         raise SceneError(f"'{where}' " + _XACRO.format(where))
     _check_expanded(root, where)
     return root
+
+
+def _declared(content: bytes) -> bytes:
+    """The text with prefixes declared that other tools write without doing so (``drake:``)."""
+    used = set(_PREFIX.findall(content)) - {b"xml", b"xmlns"}
+    lacking = sorted(p for p in used if b"xmlns:" + p not in content)
+    start = _ROOT.search(content)
+    if start is None or not lacking or len(lacking) > _MOST_PREFIXES:
+        return content
+    names = b"".join(b' xmlns:%s="urn:%s"' % (p, p) for p in lacking)
+    return content[: start.end()] + names + content[start.end() :]
 
 
 def _check_size(root: Element, where: str) -> None:

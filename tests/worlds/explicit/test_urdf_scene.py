@@ -284,6 +284,15 @@ def test_flat_visual_meshes_do_no_harm(tmp_path):
     assert compiled(scene).nmesh == 1
 
 
+def test_flat_collision_meshes_are_seen_but_touch_nothing(tmp_path):
+    (tmp_path / "m.obj").write_text("v 0 0 0\nv .1 0 0\nv .1 .1 0\nv 0 .1 0\nf 1 2 3\nf 1 3 4\n")
+    mesh = '<collision><geometry><mesh filename="m.obj"/></geometry></collision>'
+    (tmp_path / "r.urdf").write_text(one_link(inertial(1, 2e-3, 4e-3, 4e-3), BOX + mesh))
+    scene, report = scene_from_urdf(read_urdf(tmp_path / "r.urdf"))
+    assert compiled(scene).geom_contype.tolist() == [1, 0]
+    assert "'assets/m.obj' is flat; it is seen, but touches nothing" in report.notes[0]
+
+
 def test_what_is_unusual_but_possible_is_taken_when_accepted():
     text = one_link(inertial(1, 2e-3, 4e-3, 4e-3, com="0 0 0.3"))
     with pytest.raises(SceneError, match="centre of mass"):

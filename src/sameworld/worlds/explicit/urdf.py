@@ -94,8 +94,9 @@ def scene_from_urdf(
         SceneError: Doubtful inertias (all of them are listed), or shapes that cannot be used.
         AddressError: A pattern of ``accept`` matches no link.
     """
-    conversion = _Conversion(robot=robot, config=config or UrdfConfig())
-    return conversion.run()
+    geometries = link_geometries(robot)
+    robot = _without_flat_contact(robot, geometries)
+    return _Conversion(robot=robot, config=config or UrdfConfig()).run(geometries)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -107,8 +108,7 @@ class _Conversion:
     def _floating(self) -> bool:
         return self.config.base == "floating"
 
-    def run(self) -> tuple[Scene, UrdfReport]:
-        geometries = link_geometries(self.robot)
+    def run(self, geometries: dict[str, LinkGeometry]) -> tuple[Scene, UrdfReport]:
         doubts = self._doubts(geometries)
         replaced, remarks = self._judged(doubts, geometries)
         repaired = tuple(name for name, inertial in replaced.items() if inertial is not None)
@@ -302,6 +302,21 @@ class _Conversion:
         written = next(link for link in self.robot.links if link.name == name).inertial
         model_mass = 0.0 if written is None else written.mass
         return model_mass <= 0 or is_frame(written)
+
+
+def _without_flat_contact(robot: UrdfRobot, geometries: dict[str, LinkGeometry]) -> UrdfRobot:
+    """Let flat meshes be seen only: nothing can touch what has no inside."""
+    links: list[UrdfLink] = []
+    notes: list[str] = []
+    for link in robot.links:
+        shapes = list(link.shapes)
+        for k in geometries[link.name].flat if link.name in geometries else ():
+            if not shapes[k].visual:
+                shapes[k] = replace(shapes[k], visual=True)
+                told = f"link '{link.name}': the mesh '{shapes[k].mesh}' is flat"
+                notes.append(f"{told}; it is seen, but touches nothing.")
+        links.append(replace(link, shapes=tuple(shapes)))
+    return replace(robot, links=tuple(links), notes=(*robot.notes, *notes))
 
 
 def _compile(mjcf: str, robot: UrdfRobot) -> Model:

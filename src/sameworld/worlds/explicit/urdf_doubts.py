@@ -30,6 +30,8 @@ DoubtKind = Literal[
 UNACCEPTABLE: tuple[DoubtKind, ...] = ("impossible", "missing", "scale")
 #: A fixed link of at most this mass [kg] only marks a place.
 _FRAME_MASS = 1e-6
+#: Least moment with which MuJoCo compiles [kg m^2].
+_THINNEST = 1e-13
 #: Osmium, the densest solid, has 22590 kg/m^3; hulls are a little larger than what they hold.
 _DENSEST = 23_000.0
 _HEAVY, _LIGHT = 9_000.0, 5.0
@@ -130,12 +132,22 @@ class _Judge:
         mass, matrix = self._inertial.mass, self._inertial.inertia
         problem = inertia_problem(mass, matrix)
         if problem is None:
-            return []
+            return self._thin()
         if mass > 0 and not matrix.any():
             return self._doubt(
                 "missing", f"its inertia is zero, though its mass is {mass:g} kg: a point."
             )
         return self._doubt("impossible", f"{problem}{_triangle(matrix)}.")
+
+    def _thin(self) -> list[Doubt]:
+        smallest = float(np.linalg.eigvalsh(self._inertial.inertia)[0])
+        if smallest >= _THINNEST:
+            return []
+        return self._doubt(
+            "impossible",
+            f"its smallest principal moment {smallest:.3g} kg m^2 is that of a line; MuJoCo takes "
+            f"none below {_THINNEST:g}.",
+        )
 
     def placeholder(self) -> list[Doubt]:
         """A round number on the diagonal that its geometry does not confirm."""

@@ -13,12 +13,14 @@ from sameworld.core.errors import SceneError
 from sameworld.maths.inertia import moved, rotated
 from sameworld.maths.rotations import rotate
 from sameworld.store.urdf_mjcf import geometry_mjcf
-from sameworld.store.urdf_robot import UrdfInertial, UrdfRobot
+from sameworld.store.urdf_robot import UrdfInertial, UrdfLink, UrdfRobot
 from sameworld.worlds.explicit.engine import Model, captured_warnings, mj
 
 __all__ = ["LinkGeometry", "hull_solid", "link_geometries"]
 
 _DENSITY = 1000.0
+#: Volume of a flat hull in cubes of its size.
+_FLAT = 1e-9
 _CORNERS = np.array([[i, j, k] for i in (-1, 1) for j in (-1, 1) for k in (-1, 1)], dtype=float)
 
 
@@ -31,12 +33,14 @@ class LinkGeometry:
         volume: Sum of the volumes of the convex pieces that count as solid [m^3].
         com: Centre of those pieces [3] m.
         unit_inertia: Their inertia about it for one kilogram [3, 3] m^2.
+        flat: Positions of the meshes without a volume among the link's shapes.
     """
 
     points: Array
     volume: float
     com: Array
     unit_inertia: Array
+    flat: tuple[int, ...] = ()
 
     @property
     def low(self) -> Array:
@@ -51,7 +55,7 @@ class LinkGeometry:
     @property
     def size(self) -> float:
         """Longest side of the bounding box [m]."""
-        return float((self.high - self.low).max())
+        return _size(self.points)
 
     @cached_property
     def _planes(self) -> Array | None:
@@ -95,8 +99,7 @@ def link_geometries(robot: UrdfRobot) -> dict[str, LinkGeometry]:
     found: dict[str, LinkGeometry] = {}
     for link in robot.links:
         if link.shapes:
-            hulls = all(shape.visual for shape in link.shapes)
-            found[link.name] = _geometry(model, model.body(f"link {link.name}").id, hulls)
+            found[link.name] = _geometry(model, model.body(f"link {link.name}").id, link)
     return found
 
 
@@ -110,23 +113,24 @@ def _compiled(robot: UrdfRobot) -> Model:
             raise SceneError(f"A shape of robot '{robot.name}' cannot be used: {told}") from cause
 
 
-def _geometry(model: Model, body: int, hulls: bool) -> LinkGeometry:
-    """Shapes of a body, whose meshes count by their hulls if it is only to be seen."""
-    first, count = int(model.body_geomadr[body]), int(model.body_geomnum[body])
-    geoms = range(first, first + count)
-    points = {geom: _points(model, geom) for geom in geoms}
+def _geometry(model: Model, body: int, link: UrdfLink) -> LinkGeometry:
+    """Shapes of a body; meshes that count as solid do so by their hulls."""
+    first = int(model.body_geomadr[body])
+    points = [_points(model, first + k) for k in range(len(link.shapes))]
     inertia = rotated(np.diag(model.body_inertia[body]), np.array(model.body_iquat[body]))
     volume = float(model.body_mass[body]) / _DENSITY
     solids = [(volume, np.array(model.body_ipos[body]), inertia / _DENSITY)]
-    if hulls:
-        meshes = [geom for geom in geoms if int(model.geom_dataid[geom]) >= 0]
-        solids += [hull_solid(points[geom]) for geom in meshes]
+    touched = any(not shape.visual for shape in link.shapes)
+    meshes = [k for k, shape in enumerate(link.shapes) if shape.kind == "mesh"]
+    hulls = {k: hull_solid(points[k]) for k in meshes}
+    solids += [hulls[k] for k in meshes if not (touched and link.shapes[k].visual)]
     volume, com, second = _joined(solids)
     return LinkGeometry(
-        points=np.concatenate(list(points.values())),
+        points=np.concatenate(points),
         volume=volume,
         com=com,
         unit_inertia=second / (volume or 1.0),
+        flat=tuple(k for k, solid in hulls.items() if solid[0] <= _FLAT * _size(points[k]) ** 3),
     )
 
 
@@ -164,6 +168,11 @@ def _joined(solids: list[tuple[float, Array, Array]]) -> tuple[float, Array, Arr
     centre = np.sum(weighed, axis=0) / volume
     parts = [moved(v, inertia, com - centre) for v, com, inertia in solids]
     return volume, centre, np.sum(parts, axis=0)
+
+
+def _size(points: Array) -> float:
+    """Longest side of the bounding box [m]."""
+    return float((points.max(axis=0) - points.min(axis=0)).max())
 
 
 def _points(model: Model, geom: int) -> Array:
