@@ -8,7 +8,8 @@ import tracemalloc
 import warnings
 
 import pytest
-from bad_messages import BAGS, BAGS2, MCAP
+from bad_bags import BAGS, BAGS2
+from bad_mcap import MCAP
 from bad_tables import CSV, NPZ, OTHERS
 
 from sameworld.core import SameworldWarning
