@@ -279,7 +279,7 @@ def test_voltage_motor_limits_its_voltage_and_feels_back_emf():
 
 def test_filtered_pd_is_the_scalar_loop():
     law = LAWS["filtered_pd"]({"disturbance": "yes"}, CLOCK)
-    own = {**FILTERED, "limit": 2.0}
+    own = {**FILTERED, "limit": 2.0, "offset": -0.2}
     (position, velocity), goals = wander(20)
     known = 0.3 * np.cos(np.arange(20))
     seen = run_law(law, columns(own, 1), (position, velocity), goals, {"disturbance": known})
@@ -292,7 +292,7 @@ def test_filtered_pd_is_the_scalar_loop():
         speed = (means[0] - means[1]) / period
         u = own["kp"] * own["kv"] * (goals[tick] - samples[-1]) - own["kv"] * speed + known[tick]
         saturated += abs(u) > 2
-        wanted += [own["drive_gain"] * min(max(u, -2.0), 2.0)] * CLOCK.substeps
+        wanted += [own["drive_gain"] * min(max(u, -2.0), 2.0) - 0.2] * CLOCK.substeps
     assert 0 < saturated < 20
     np.testing.assert_allclose(seen, wanted, rtol=1e-9, atol=1e-12)
 
