@@ -61,6 +61,7 @@ def test_only_what_does_not_apply_is_skipped():
         "rollout equals looping step",
         "fit returns a new world",
         "render gives images",
+        "inverse is linear in inertia",
     }
 
 

@@ -54,6 +54,7 @@ _CHECKS: tuple[Callable[[Probe], str], ...] = (
     capabilities.gradient_agrees_with_differences,
     capabilities.fit_returns_a_new_world,
     capabilities.render_gives_images,
+    capabilities.inverse_is_linear_in_inertia,
 )
 
 

@@ -1,5 +1,7 @@
 """Inverse dynamics, its regressor and forward kinematics, each against a slower twin."""
 
+from dataclasses import dataclass
+
 import mujoco
 import numpy as np
 import pytest
@@ -7,6 +9,8 @@ import pytest
 from sameworld.core import InverseWorld, Scene, SpecError, Values
 from sameworld.maths.inertia import inertial_vector
 from sameworld.worlds import build
+from sameworld.worlds.check import check_world
+from sameworld.worlds.explicit import ExplicitWorld
 
 ARM = """
 <mujoco model="arm"><option timestep="0.002"/>
@@ -197,3 +201,18 @@ def test_inputs_are_not_changed_and_wrong_ones_are_refused(arm):
         arm.inverse(q, v, a, Values.of({"body:hand.mass": [1.0, 2.0]}))
     with pytest.raises(SpecError, match="one set of parameters, got 2"):
         arm.inertias(["hand"], Values.of({"body:hand.mass": [1.0, 2.0]}))
+
+
+def test_the_interface_check_sees_a_wrong_regressor(arm):
+    assert check_world(arm).row("inverse is linear in inertia").outcome == "pass"
+
+    @dataclass(frozen=True, kw_only=True, eq=False)
+    class Wrong(ExplicitWorld):
+        def regressor(self, q, v, a, bodies, parameters=None):
+            return 1.001 * super().regressor(q, v, a, bodies, parameters)
+
+    wrong = Wrong(scene=arm.scene, parameters=arm.parameters, kernel=arm.kernel)
+    row = check_world(wrong).row("inverse is linear in inertia")
+    assert row.outcome == "fail" and "is off by" in row.detail
+    free = build(Scene(name="ball", mjcf=BALL))
+    assert check_world(free).row("inverse is linear in inertia").outcome == "skip"

@@ -11,12 +11,19 @@ import numpy as np
 
 from sameworld.core.arrays import Array
 from sameworld.core.episode import Channel, Episode
+from sameworld.core.errors import SpecError
 from sameworld.core.jacobian import jacobian
 from sameworld.core.records import Camera
 from sameworld.core.rollout import loop
 from sameworld.core.spec import Capability
 from sameworld.core.values import Values
-from sameworld.core.world import FitWorld, GradientWorld, RenderWorld, RolloutWorld
+from sameworld.core.world import (
+    FitWorld,
+    GradientWorld,
+    InverseWorld,
+    RenderWorld,
+    RolloutWorld,
+)
 from sameworld.worlds.checks.probe import (
     CheckSkipped,
     Probe,
@@ -30,6 +37,7 @@ from sameworld.worlds.checks.probe import (
 __all__ = [
     "fit_returns_a_new_world",
     "gradient_agrees_with_differences",
+    "inverse_is_linear_in_inertia",
     "render_gives_images",
     "rollout_equals_looping_step",
     "trial_episodes",
@@ -168,6 +176,32 @@ def render_gives_images(probe: Probe) -> str:
     require(image.shape[3] == 3, f"Images have {image.shape[3]} colour channels.")
     require(bool(np.array_equal(image, draw())), "The same state gives another image.")
     return f"{image.shape[2]} x {image.shape[1]} px"
+
+
+def inverse_is_linear_in_inertia(probe: Probe) -> str:
+    """Inverse dynamics is the sum of regressor times inertias, and leaves its input alone."""
+    _needs(probe, "inverse")
+    world = cast(InverseWorld, probe.world)
+    names, rng = world.mechanism, np.random.default_rng([probe.seed, 5])
+    shape = (probe.batch, len(names.dofs))
+    q, v, a = rng.normal(size=shape), rng.normal(size=shape), rng.normal(size=shape)
+    before = [array.copy() for array in (q, v, a)]
+    try:
+        torques = world.inverse(q, v, a)
+    except SpecError as cause:
+        raise CheckSkipped("joints are not all hinges or slides") from cause
+    factors = world.regressor(q, v, a, names.bodies)
+    require(
+        factors.shape == (*torques.shape, len(names.bodies), 10),
+        f"regressor has shape {factors.shape}.",
+    )
+    summed = np.einsum("nvbk,bk->nv", factors, world.inertias(names.bodies))
+    error = float(np.abs(summed - torques).max(initial=0.0))
+    size = max(float(np.abs(torques).max(initial=0.0)), 1.0)
+    require(error < 1e-8 * size, f"regressor times inertias is off by {error:.2g}.")
+    unchanged = all(np.array_equal(x, y) for x, y in zip(before, (q, v, a), strict=True))
+    require(unchanged, "inverse or regressor changed its input.")
+    return f"{len(names.dofs)} velocities, {len(names.bodies)} bodies"
 
 
 def _some_camera(probe: Probe) -> Camera | str:
