@@ -201,6 +201,32 @@ def test_json_is_flattened_and_durations_are_seconds(tmp_path):
     assert recording["/state.deep.a"].labels == ("b",)
 
 
+def test_definitions_in_idl_are_understood(tmp_path):
+    inner = (
+        f"{'=' * 80}\nIDL: geometry_msgs/msg/Vector3\nmodule geometry_msgs {{ module msg {{\n"
+        "  struct Vector3 { double x; double y; double z; };\n}; };\n"
+    )
+    outer = (
+        f'{"=" * 80}\nIDL: pkg/msg/Outer\n#include "geometry_msgs/msg/Vector3.idl"\n'
+        "module pkg { module msg {\n  struct Outer {\n    float gain;\n"
+        "    sequence<double> data;\n    geometry_msgs::msg::Vector3 v;\n  };\n}; };\n"
+    )
+    bodies = [
+        Cdr()
+        .number(0.5, "f4")
+        .numbers([1, i])
+        .number(7, "f8")
+        .number(8, "f8")
+        .number(9, "f8")
+        .bytes()
+        for i in range(3)
+    ]
+    recording = _one(tmp_path, "pkg/msg/Outer", outer + inner, bodies, language="ros2idl")
+    assert recording["/m"].values[:, 0].tolist() == [0.5] * 3
+    assert recording["/m.data"].values.tolist() == [[1, 0], [1, 1], [1, 2]]
+    assert recording["/m.v"].values[0].tolist() == [7, 8, 9]
+
+
 def test_pictures_are_counted_not_decoded(tmp_path):
     text = (
         "std_msgs/Header header\nuint32 height\nuint32 width\nstring encoding\n"

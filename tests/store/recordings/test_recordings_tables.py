@@ -37,6 +37,7 @@ def test_columns_with_numbers_at_their_end_become_one_labelled_stream(tmp_path):
     np.testing.assert_allclose(stream.time, 0.01 * np.arange(20), atol=1e-12)
     assert recording["effort"].values.ndim == 1
     assert recording.id == "arm"
+    assert stream.source == "arm.csv:q"
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|", " "])

@@ -125,13 +125,17 @@ def _natural(path: Path) -> list[tuple[int, str]]:
 def _yaml(file: Path) -> Any:
     import yaml
 
+    try:  # the fast parser, where the wheel has it
+        from yaml import CSafeLoader as Loader
+    except ImportError:
+        from yaml import SafeLoader as Loader
     text = read_text(file, limit=_YAML)
     if "&" in text and text.count("*") > 20:
         raise StoreError(
             f"'{file}' is full of aliases, which no recorder writes. Nothing was read."
         )
     try:
-        return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        return yaml.load(text, Loader=Loader)
     except Exception as cause:  # the parser raises whatever malformed text makes of it
         raise StoreError(f"'{file}' is no usable YAML: {str(cause)[:200]}.") from cause
 

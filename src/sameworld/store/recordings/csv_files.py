@@ -89,7 +89,7 @@ def _read(path: Path, encoding: str, options: ReadOptions) -> Table:
     notes = [] if encoding != "cp1252" else ["It is not UTF-8; read as Windows-1252 text."]
     if lines.cut:
         body.notes.append("The last line has no end: the file may have been cut off.")
-    return body.table(path.stem, (*notes, *layout.notes))
+    return body.table(path, (*notes, *layout.notes))
 
 
 class _Lines:
@@ -282,7 +282,7 @@ class _Body:
         self._texts[index] = (count + 1, first, at)
         return math.nan
 
-    def table(self, name: str, notes: tuple[str, ...]) -> Table:
+    def table(self, path: Path, notes: tuple[str, ...]) -> Table:
         """Columns of numbers; columns of nothing but text are left out."""
         grid = np.frombuffer(self._flat, dtype=np.float64).reshape(-1, self._width)
         if not len(grid):
@@ -299,7 +299,8 @@ class _Body:
                 continue
             columns.append(Column(name=heading, unit=unit, values=values))
         return Table(
-            id=name,
+            id=path.stem,
+            file=path.name,
             where=self.where,
             columns=tuple(columns),
             notes=(*notes, *self.notes, *self._damage(grid, texts)),

@@ -86,7 +86,9 @@ def parse_definitions(text: str, name: str, language: Literal["msg", "idl"]) -> 
     plain = text.replace("\r\n", "\n")
     try:
         if language == "idl":
-            parsed = get_types_from_idl(_without_idl_heads(plain))
+            parsed = {
+                k: v for part in _idl_parts(plain) for k, v in get_types_from_idl(part).items()
+            }
         else:
             parsed = get_types_from_msg(_LINE.sub(MSGParser.Separator, plain), normal_name(name))
     except Exception as cause:  # the parser raises whatever a malformed text makes of it
@@ -116,9 +118,10 @@ def normal_name(name: str) -> str:
     return f"{parts[0]}/msg/{parts[1]}" if len(parts) == 2 else "/".join(parts)
 
 
-def _without_idl_heads(text: str) -> str:
-    """Drop the lines that MCAP puts between the files of an IDL schema."""
-    return re.sub(r"^(={3,}[ \t]*|IDL: .*)$", "", text, flags=re.MULTILINE)
+def _idl_parts(text: str) -> list[str]:
+    """The files of an IDL schema, without the lines that stand between them."""
+    plain = re.sub(r"^(IDL: .*|#include .*)$", "", text, flags=re.MULTILINE)
+    return [part for part in _LINE.split(plain) if part.strip()]
 
 
 def _fields(given: Any) -> Fields:

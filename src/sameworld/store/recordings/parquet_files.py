@@ -65,7 +65,13 @@ def _table(path: Path, table: pa.Table, options: ReadOptions) -> Table:
         Column(name=name, unit=unit, values=values)
         for name, (_, unit), (_, values) in zip(names, parted, named, strict=True)
     ]
-    return Table(id=path.stem, where=f"'{path}'", columns=tuple(columns), notes=tuple(notes))
+    return Table(
+        id=path.stem,
+        file=path.name,
+        where=f"'{path}'",
+        columns=tuple(columns),
+        notes=tuple(notes),
+    )
 
 
 def _numbers(column: pa.ChunkedArray, most: int) -> Array | None:

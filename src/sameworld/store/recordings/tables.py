@@ -42,12 +42,14 @@ class Table:
 
     Attributes:
         id: Name of the recording.
-        where: The file, for messages.
+        file: Name of the file.
+        where: Its path in quotes, for messages.
         columns: Columns; names are unique.
         notes: What reading it left out or assumed.
     """
 
     id: str
+    file: str
     where: str
     columns: tuple[Column, ...]
     notes: tuple[str, ...] = ()
@@ -94,7 +96,7 @@ def recording_from_table(table: Table, options: ReadOptions) -> Recording:
                     values=values if labels else values[:, 0],
                     unit=members[0].unit,
                     clock=name,
-                    source=table.where.strip("'"),
+                    source=f"{table.file}:{stream}",
                     labels=labels,
                 )
             )
