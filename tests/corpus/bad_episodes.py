@@ -86,7 +86,6 @@ EPISODES = (
     _built("time last", r"shape \(3, 10\)", values=np.ones((3, 10))),
     _built("a single number", r"shape \(\)", values=1.0),
     _built("no samples", "no samples", time=[], values=[]),
-    _built("one sample", r"1 sample\(s\)", time=[0.0], values=[1.0]),
     _built("words", "not numeric", values=["a"] * 10),
     _built("numbers as text", "not numeric: it holds <U3", values=["1.5"] * 10),
     _built("dates as time", "datetime64", time=np.arange(10).astype("datetime64[ms]")),
@@ -118,6 +117,7 @@ EPISODES = (
     ),
     _saved("id twice", "'e' appear twice", [Episode(id="e", channels=(_GOOD,))] * 2),
     _saved("id that is not stored", "'missing'", [Episode(id="e", channels=(_GOOD,))]),
+    _meets("one sample", r"1 sample\(s\)", _GOOD.rows(slice(0, 1))),
     _meets("nothing in common", "nothing in common", _observed("lidar", np.ones(10))),
     _meets(
         "degrees for radians",
