@@ -25,8 +25,8 @@ _CAR = """
     <joint name="x" type="slide" axis="1 0 0" {joint}/>
     <joint name="y" type="slide" axis="0 1 0" {joint}/>
     <joint name="heading" axis="0 0 1" {joint}/>
-    <geom name="chassis" type="box" size=".25 .1 .05" mass="3.5" contype="0" conaffinity="0"/></body>
-</worldbody>{actuators}</mujoco>
+    <geom name="chassis" type="box" size=".25 .1 .05" mass="3.5" contype="0" conaffinity="0"/>
+  </body></worldbody>{actuators}</mujoco>
 """
 _PLAIN_JOINT = 'frictionloss=".05" damping=".02"'
 _FIRMWARE: dict[str, float | str] = {

@@ -97,6 +97,16 @@ def test_company_and_order_do_not_matter(name):
     same(alone, whole, [2])
 
 
+def test_large_arenas_are_stepped_in_smaller_parts():
+    """A scene that asks for a gigabyte of memory per simulation does not get 256 of them."""
+    scene = servo("m1")
+    roomy = scene.mjcf.replace("<worldbody>", '<size memory="1G"/><worldbody>')
+    world = explicit_world(replace(scene, mjcf=roomy))
+    start, actions = excitation(world, 6, 3)
+    result = rollout(world, start, actions)
+    same(result.signals, rollout(explicit_world(scene), start, actions).signals)
+
+
 def test_batches_larger_than_what_is_stepped_together_agree():
     world = explicit_world(servo("m1"))
     start, actions = excitation(world, 3, 4)

@@ -24,8 +24,9 @@ from sameworld.worlds.explicit.simulator import Simulator, Trace
 
 __all__ = ["Composed"]
 
-#: Elements stepped together; each has an MjData of its own.
+#: Most elements stepped together; each has an MjData of its own, whose arenas [bytes] are limited.
 _TOGETHER = 256
+_ARENAS = 4 * 2**30
 
 
 class Composed:
@@ -52,6 +53,7 @@ class Composed:
         self._model, self._groups = compiled.model, tuple(groups)
         self._nv, self._nu = int(compiled.model.nv), int(compiled.model.nu)
         self._laws = max((g.memory.stop for g in groups), default=0)
+        self._together = max(1, min(_TOGETHER, _ARENAS // int(compiled.model.narena)))
         self._pools: dict[bool, list[Data]] = {}
         self._touched = Touched(
             control=self._nu > 0,
@@ -139,7 +141,7 @@ class Composed:
         count, ticks = actions.shape[:2]
         sizes = (int(self._model.nq), self._nv, int(self._model.nsensordata))
         trace = Trace.empty(count, ticks + 1, sizes, memory=self._laws)
-        size = max(1, min(_TOGETHER, self._models.limit))
+        size = max(1, min(self._together, self._models.limit))
         for first in range(0, count, size):
             part = np.arange(first, min(first + size, count))
             models = self._models.assign(values[part], given)
@@ -154,7 +156,8 @@ class Composed:
         """Elements that can be stepped together: of one layout, and not too many."""
         general = np.array([edited.general for edited in models.models])[models.index]
         parts = [np.flatnonzero(general[:count] == kind) for kind in (False, True)]
-        return [p[k : k + _TOGETHER] for p in parts for k in range(0, len(p), _TOGETHER)]
+        size = self._together
+        return [p[k : k + size] for p in parts for k in range(0, len(p), size)]
 
     def _run(
         self,
