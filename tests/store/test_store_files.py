@@ -1,5 +1,6 @@
 """Files are whole, strict and free of pickles."""
 
+import io
 import json
 import os
 import pickle
@@ -221,3 +222,20 @@ def test_array_hash_sees_name_type_shape_and_content():
 def test_json_files_are_plain_for_other_tools(tmp_path):
     write_json(tmp_path / "a.json", {"é": 1.5})
     assert json.loads((tmp_path / "a.json").read_bytes()) == {"é": 1.5}
+
+
+def test_damaged_archives_are_refused_whatever_the_libraries_raise(tmp_path):
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, n=np.arange(50.0), m=np.array(["x", "yy"]))
+    whole, rng = buffer.getvalue(), np.random.default_rng(3)
+    refused = 0
+    for _ in range(400):
+        damaged = bytearray(whole)
+        for at in rng.integers(len(whole), size=3):
+            damaged[at] = rng.integers(256)
+        (tmp_path / "a.npz").write_bytes(damaged)
+        try:
+            read_npz(tmp_path / "a.npz")
+        except StoreError:
+            refused += 1
+    assert refused > 100

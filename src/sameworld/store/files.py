@@ -12,7 +12,9 @@ import json
 import math
 import os
 import secrets
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -44,6 +46,20 @@ __all__ = [
 #: Largest JSON or text file read, unless told otherwise [bytes].
 TEXT_LIMIT = 1 << 28
 _CHUNK = 1 << 20
+#: What zipfile, zlib and numpy raise on damaged archives and array headers.
+_BROKEN_NPZ = (
+    OSError,
+    ValueError,
+    EOFError,
+    KeyError,
+    TypeError,
+    RuntimeError,
+    OverflowError,
+    SyntaxError,
+    MemoryError,
+    tokenize.TokenError,
+    zlib.error,
+)
 
 
 @contextmanager
@@ -254,7 +270,7 @@ def read_npz(path: str | Path, *, limit: int = 1 << 34) -> dict[str, NDArray[Any
             raise StoreError(f"'{path}' unpacks to {declared} bytes, more than {limit}.")
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, KeyError, NotImplementedError) as cause:
+    except _BROKEN_NPZ as cause:
         raise StoreError(f"'{path}' is not a usable .npz: {cause}.") from cause
     except zipfile.BadZipFile as cause:
         raise StoreError(f"'{path}' is truncated or not an .npz: {cause}.") from cause
