@@ -1,10 +1,13 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from sameworld.core import ChannelSpec
+from sameworld.core import Belief, Channel, ChannelSpec, Episode
 from sameworld.core.prediction import ChannelPrediction, Prediction
 from sameworld.core.values import Values
-from sameworld.loops.metrics import trust_score
+from sameworld.loops.metrics import coverage, held_out_metrics, trust_score
+from sameworld.stages.identify import IdentifyResult
 
 SPECS = (ChannelSpec(name="a", tolerance=1.0), ChannelSpec(name="b"))
 
@@ -57,3 +60,43 @@ def test_nothing_is_scored_without_tolerance_or_stated_chance():
     assert trust_score((ChannelSpec(name="a"),), [prediction([1, 1], [0, 0])]) is None
     assert trust_score(SPECS, [prediction([np.nan, np.nan], [0, 0])]) is None
     assert trust_score(SPECS, []) is None
+
+
+def test_recordings_with_other_channels_are_scored_on_what_they_have():
+    def seen(names, size):
+        one = prediction([1, 1, 1], [size] * 3)
+        return replace(one, channels={n: one.channels["a"] for n in names})
+
+    before = [seen("a", 1.0), seen("ab", 2.0), seen("b", 4.0)]
+    after = [seen("a", 0.5), seen("ab", 1.0), seen("b", 1.0)]
+    channel = Channel(name="a", time=np.arange(3), values=np.zeros(3))
+    episodes = [Episode(id=f"e{k}", channels=(channel,)) for k in range(3)]
+    numbers = held_out_metrics(episodes, before, after, nothing_fitted())
+    assert numbers["a.before"] == 1.5 and numbers["a.after"] == 0.75
+    assert numbers["b.before"] == 3.0 and numbers["b.after"] == 1.0
+    assert numbers["gain_median"] == 0.5
+    assert coverage(after, "b") == 0.0
+
+
+def nothing_fitted():
+    """The result of a fit that found nothing."""
+    return IdentifyResult(
+        posterior=Belief(),
+        naive_covariance=np.zeros((0, 0)),
+        covariance_kind="episode sandwich",
+        misfit_factor=1.0,
+        verdicts=(),
+        combinations=(),
+        holdout=None,
+        residuals=(),
+        delays=(),
+        advice=(),
+        searches=(),
+        cost=0.0,
+        history=(),
+        episodes=(),
+        windows=0,
+        rollouts=0,
+        cpu_seconds=0.0,
+        seed=0,
+    )

@@ -11,6 +11,7 @@ from sameworld.core.scene import Scene
 from sameworld.loops.calibrate import CalibrateConfig, calibrate
 from sameworld.report import report_of, save_report
 from sameworld.report.data import ReportData
+from sameworld.report.sessions import session_tables
 from sameworld.report.tables import channel_rows, verdict_rows
 from sameworld.report.words import gate, headline, judgement, learned, moves, trust
 
@@ -50,6 +51,11 @@ def _summary(data: ReportData) -> None:
         for r in verdict_rows(data.result)
     )
     say_grid(Grid(title="Parameters", header=header, rows=rows, right=("given", "fitted")))
+    for table in session_tables(data.result):
+        header = ("session", "recordings", f"value [{table.unit}]", "90 % interval", "borrowed")
+        rows = tuple((r.session, r.episodes, r.value, r.interval, r.borrowed) for r in table.rows)
+        say_grid(Grid(title=f"Sessions: {table.address}", header=header, rows=rows))
+        say(table.population)
     errors = tuple(
         (r.name, r.before, r.after, r.unit or "1", r.change, r.interval) for r in channel_rows(data)
     )

@@ -54,8 +54,9 @@ def held_out_metrics(
     """Errors of predictions of episodes that were never fitted, before and after, and coverage.
 
     A channel is scored on the episodes that have it. Keys: ``test_episodes``; per channel
-    ``CHANNEL.before``, ``CHANNEL.after`` (median over episodes of the time mean of the error norm, in the channel's unit), ``CHANNEL.change`` with its 90 %
-    paired bootstrap interval ``change_low`` and ``change_high`` (of the median, relative), and
+    ``CHANNEL.before``, ``CHANNEL.after`` (median over episodes of the time mean of the error norm,
+    in the channel's unit), ``CHANNEL.change`` with its 90 % paired bootstrap interval
+    ``change_low`` and ``change_high`` (of the median, relative), and
     ``CHANNEL.coverage``; ``trust.brier``, ``trust.skill``, ``trust.stated``, ``trust.share``,
     ``trust.calibration`` where ``channels`` declare tolerances; ``gain_median``;
     ``misfit_factor``; ``cpu_seconds``; ``rollouts``.

@@ -26,6 +26,8 @@ from sameworld.stages.identify.result import (
     ParameterVerdict,
     ResidualSummary,
     SearchStart,
+    SessionSpread,
+    SessionValue,
 )
 
 __all__ = ["pack", "unpack"]
@@ -188,9 +190,21 @@ def _result(record: Mapping[str, Any]) -> IdentifyResult:
         "residuals": _rows(ResidualSummary, record["residuals"]),
         "delays": _rows(DelayAudit, record["delays"]),
         "searches": _rows(SearchStart, record["searches"]),
+        "sessions": tuple(_session_spread(r) for r in record.get("sessions", ())),
         "holdout": None if record["holdout"] is None else _row(HoldoutScore, record["holdout"]),
     }
     return _row(IdentifyResult, {**record, **rows})
+
+
+def _session_spread(record: Mapping[str, Any]) -> SessionSpread:
+    """Population and sessions; an open upper end of a spread was written as ``None``."""
+    high = record["spread_high"]
+    whole = {
+        **record,
+        "values": _rows(SessionValue, record["values"]),
+        "spread_high": math.inf if high is None else high,
+    }
+    return _row(SessionSpread, whole)
 
 
 def _rows(kind: type[_Row], records: list[Mapping[str, Any]]) -> tuple[_Row, ...]:

@@ -17,6 +17,7 @@ from sameworld.report.data import ReportData
 from sameworld.report.names import parameter_name, spoken
 from sameworld.report.numbers import percent, quantity, together
 from sameworld.report.scores import scores
+from sameworld.report.sessions import session_tables
 
 __all__ = ["report_html"]
 
@@ -68,6 +69,7 @@ def report_html(data: ReportData) -> str:
         scored=scores(data),
         targets=tables.verdict_targets(data.result),
         combinations=_combinations(data),
+        sessions=session_tables(data.result),
         residual_rows=tables.residual_rows(data.result),
         correlation=tables.correlation_cells(data.result),
         names=[parameter_name(n) for n in data.result.posterior.names],

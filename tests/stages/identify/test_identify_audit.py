@@ -110,3 +110,30 @@ def test_residuals_are_summed_up_in_the_channels_units():
         assert row.rms_after == pytest.approx(sigma, rel=0.1)
         assert row.rms_before > 3 * row.rms_after
         assert np.isfinite(row.weight_std)
+
+
+@pytest.mark.parametrize(("count", "ticks", "rho", "seeds"), [(4, 25, 0.95, 6), (1, 60, 0.8, 24)])
+def test_few_recordings_with_correlated_noise_raise_no_alarm(count, ticks, rho, seeds):
+    flagged = []
+    for seed in range(seeds):
+        world, rng = AnalyticPendulum(substeps=1), np.random.default_rng([seed, 3])
+        exact = dict.fromkeys(BOTH, 1e-9)
+        clean = record(world, count, truth=TRUTH, noise=exact, seed=seed, ticks=ticks)
+        noisy = [
+            e.with_channels(
+                replace(c, values=c.values + BOTH[c.name] * walk(rng, len(c), rho))
+                for c in e.observations
+            )
+            for e in clean
+        ]
+        delays = identify(world, noisy, config=quick(MASS, DAMPING))[2].delays
+        flagged.append(any(d.suspicious for d in delays))
+    assert not any(flagged)
+
+
+def walk(rng, rows, rho):
+    """Autocorrelated noise of unit variance."""
+    series = rng.normal(size=rows)
+    for k in range(1, rows):
+        series[k] = rho * series[k - 1] + np.sqrt(1 - rho**2) * series[k]
+    return series
