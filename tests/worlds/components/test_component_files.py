@@ -1,6 +1,7 @@
 """Scenes with components on disk, and what a bare MuJoCo viewer is told."""
 
 import json
+from dataclasses import replace
 
 import mujoco
 import numpy as np
@@ -74,6 +75,8 @@ def test_plain_mjcf_of_a_scene_names_the_components_it_leaves_out():
     assert "firmware_servo 'firmware' on actuator:motor" in comment
     model = mujoco.MjModel.from_xml_string(text)
     assert model.dof_frictionloss[0] == 0
+    again = explicit_world(replace(servo("m4"), mjcf=text))
+    assert again.parameters["component:friction.load"].value == 0.05
 
 
 def test_plain_mjcf_without_components_has_no_such_comment():
