@@ -24,6 +24,8 @@ from sameworld.stages.identify.sessions import Sessions
 __all__ = ["Block", "Head", "Problem", "Window", "held_for"]
 
 _CHUNK_BYTES = 3e8
+#: Trajectories worth simulating in one call.
+_TOGETHER = 512
 _FAILED = 1e3
 
 
@@ -178,16 +180,35 @@ class Problem:
         signals = self._signals(u, starts, self.actions)
         return [self._block(w, s, None, starts[w]) for w, s in enumerate(signals)]
 
+    def simulate_all(self, points: Sequence[tuple[Array, Array]]) -> Iterator[list[Block]]:
+        """Residuals at several points (coordinates, starts), many of them simulated at once."""
+        count = len(self.windows)
+        together = max(min(_TOGETHER // count, self._fitting(self.actions.shape[1]) // count), 1)
+        for at in range(0, len(points), together):
+            chosen = points[at : at + together]
+            signals = self._signals_all(chosen, np.concatenate([self.actions] * len(chosen)))
+            for k, (_, starts) in enumerate(chosen):
+                own = signals[k * count : (k + 1) * count]
+                yield [self._block(w, s, None, starts[w]) for w, s in enumerate(own)]
+
     def _signals(self, u: Array, starts: Array, actions: Array) -> list[dict[str, Array]]:
         """Simulated channels of every window [T+1, ...]."""
+        return self._signals_all([(u, starts)], actions)
+
+    def _signals_all(
+        self, points: Sequence[tuple[Array, Array]], actions: Array
+    ) -> list[dict[str, Array]]:
+        """Simulated channels of every window of every point [T+1, ...]."""
+        values = [self.values(u).broadcast(len(self.windows)) for u, _ in points]
+        starts = np.concatenate([starts for _, starts in points])
         result = rollout(
             self.world,
             Values(names=self.world.spec.start.names, array=starts),
             actions,
-            parameters=self.values(u),
+            parameters=Values.stack(values) if len(values) > 1 else values[0],
             seed=self.seed,
         )
-        return [{n: v[w] for n, v in result.signals.items()} for w in range(len(self.windows))]
+        return [{n: v[row] for n, v in result.signals.items()} for row in range(len(starts))]
 
     def cost(self, u: Array, starts: Array) -> float:
         """Half the sum of squared residuals."""
@@ -238,7 +259,7 @@ class Problem:
         ]
         follow = np.stack([-solve_columns(h.start, h.theta) for h in heads])  # [W, S, P]
         blocks = self.simulate(u, starts)
-        columns = [self._total_column(u, starts, follow, i) for i in range(len(self.names))]
+        columns = self._total_columns(u, starts, follow)
         return [
             replace(
                 block,
@@ -249,21 +270,34 @@ class Problem:
             for w, block in enumerate(blocks)
         ]
 
-    def _total_column(self, u: Array, starts: Array, follow: Array, i: int) -> list[Array]:
-        """Central difference of all residuals along parameter i, starts moving with it."""
+    def _total_columns(self, u: Array, starts: Array, follow: Array) -> list[list[Array]]:
+        """Central differences of all residuals along every parameter, starts moving with it."""
+        sides = [
+            self._beside(u, starts, follow, i, sign)
+            for i in range(len(self.names))
+            for sign in (-1.0, 1.0)
+        ]
+        blocks = self.simulate_all([(moved, begun) for moved, begun, _ in sides])
+        columns: list[list[Array]] = []
+        for i in range(len(self.names)):
+            below, above = next(blocks), next(blocks)
+            spans = np.maximum(sides[2 * i + 1][2] - sides[2 * i][2], 1e-12).tolist()
+            triples = zip(below, above, spans, strict=True)
+            columns.append([(up.residual - down.residual) / span for down, up, span in triples])
+        return columns
+
+    def _beside(
+        self, u: Array, starts: Array, follow: Array, i: int, sign: float
+    ) -> tuple[Array, Array, Array]:
+        """Coordinates and starts a difference step along parameter i away, and the step [W]."""
         free = [self.world.spec.start.index(n) for n in self.start_names]
         low, high = self.transform.bounds
-        sides: list[tuple[Array, list[Block]]] = []
         here = self.sessions.local(u)
-        for sign in (-1.0, 1.0):
-            moved, begun = here.copy(), starts.copy()
-            moved[..., i] = np.clip(here[..., i] + sign * self.difference[i], low[i], high[i])
-            step = np.broadcast_to(moved[..., i] - here[..., i], len(starts))
-            begun[:, free] += follow[:, :, i] * step[:, None]
-            sides.append((step, self.simulate(moved, begun)))
-        spans = np.maximum(sides[1][0] - sides[0][0], 1e-12).tolist()
-        triples = zip(sides[0][1], sides[1][1], spans, strict=True)
-        return [(above.residual - below.residual) / span for below, above, span in triples]
+        moved, begun = here.copy(), starts.copy()
+        moved[..., i] = np.clip(here[..., i] + sign * self.difference[i], low[i], high[i])
+        step = np.broadcast_to(moved[..., i] - here[..., i], len(starts))
+        begun[:, free] += follow[:, :, i] * step[:, None]
+        return moved, begun, step
 
     def _steps(self, u: Array) -> dict[str, float]:
         """Difference steps in the parameters' own units."""
@@ -275,10 +309,13 @@ class Problem:
         return steps
 
     def _chunks(self, inputs: int, ticks: int) -> list[slice]:
-        width = sum(c.size for c in self.world.spec.observations)
-        element = 8.0 * (1 + 2 * inputs) * (ticks + 1) * max(width, 1) * 2
-        size = max(int(_CHUNK_BYTES / element), 1)
+        size = max(self._fitting(ticks) // (1 + 2 * inputs), 1)
         return [slice(at, at + size) for at in range(0, len(self.windows), size)]
+
+    def _fitting(self, ticks: int) -> int:
+        """Trajectories whose signals fit the memory."""
+        width = sum(c.size for c in self.world.spec.observations)
+        return max(int(_CHUNK_BYTES / (16.0 * (ticks + 1) * max(width, 1))), 1)
 
     def _block(
         self, w: int, signals: Signals, slopes: Mapping[str, Array] | None, start: Array
