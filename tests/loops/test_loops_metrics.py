@@ -65,7 +65,7 @@ def test_nothing_is_scored_without_tolerance_or_stated_chance():
 def test_recordings_with_other_channels_are_scored_on_what_they_have():
     def seen(names, size):
         one = prediction([1, 1, 1], [size] * 3)
-        return replace(one, channels={n: one.channels["a"] for n in names})
+        return replace(one, channels=dict.fromkeys(names, one.channels["a"]))
 
     before = [seen("a", 1.0), seen("ab", 2.0), seen("b", 4.0)]
     after = [seen("a", 0.5), seen("ab", 1.0), seen("b", 1.0)]

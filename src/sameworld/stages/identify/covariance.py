@@ -91,10 +91,24 @@ def prior_precision(problem: Problem) -> Array:
 def spread(
     problem: Problem, linear: Linear, *, bootstrap: int, seed: int, clusters: int = CLUSTERS_NEEDED
 ) -> Spread:
-    """Default and naive covariance at a linearisation whose episodes share all parameters."""
+    """Default and naive covariance at a linearisation whose episodes share all parameters.
+
+    Too few episodes that were cut into enough windows: windows stand in for episodes. What a model
+    lacks acts over whole windows, longer than blocks of rows can be.
+    """
+    kind, units = "episode sandwich", influence(problem, linear)
+    if len(units[0]) < clusters <= len(problem.windows):
+        kind, units = "window sandwich", _by_window(problem, linear)
     return spread_of(
-        problem, linear, influence(problem, linear), bootstrap=bootstrap, seed=seed, needed=clusters
+        problem, linear, units, bootstrap=bootstrap, seed=seed, needed=clusters, kind=kind
     )
+
+
+def _by_window(problem: Problem, linear: Linear) -> tuple[Array, Array, Array]:
+    """Scores [W, P] and information [W, P, P] per window; and the prior's [P, P]."""
+    pairs = zip(linear.projected, linear.residual, strict=True)
+    scores = np.stack([jacobian.T @ residual for jacobian, residual in pairs])
+    return scores, np.stack(linear.bread), prior_precision(problem)
 
 
 def spread_of(

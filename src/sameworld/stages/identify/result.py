@@ -245,8 +245,8 @@ class IdentifyResult:
         posterior: Belief over the fitted parameters, default covariance; where sessions differ,
             what to expect of a new session (the spread between sessions included).
         naive_covariance: J'J covariance in the parameters' units [P, P].
-        covariance_kind: ``episode sandwich``, ``block bootstrap``, ``session sandwich`` or
-            ``session model``.
+        covariance_kind: ``episode sandwich``, ``window sandwich``, ``block bootstrap``,
+            ``session sandwich`` or ``session model``.
         misfit_factor: Root mean square ratio of default over J'J spread, over parameters.
         verdicts: One row per fitted parameter.
         combinations: Combinations that are determined although their parts are not.
