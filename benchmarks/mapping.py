@@ -238,7 +238,7 @@ def log_of(data: Path | None, world: World) -> Log:
 
 
 _LINK = """<body name="l{k}" pos="{pos}"><joint name="j{k}" axis="{axis}" range="-2.8 2.8"
- damping="{damping}" frictionloss="{friction}"/>
+ damping="{damping}" frictionloss="{friction}" armature="0.02"/>
  <geom type="capsule" size="0.04" fromto="0 0 0 {pos2}" mass="{mass}" contype="0" conaffinity="0"/>
  <geom type="sphere" size="0.05" pos="0.03 0.02 0.05" mass="0.5" contype="0" conaffinity="0"/>"""
 AXES = ("0 0 1", "0 1 0", "0 0 1", "0 1 0", "1 0 0")
@@ -259,21 +259,24 @@ def arm_mjcf(joints: int = 5) -> str:
         for k in range(joints)
     )
     servos = "".join(
-        f'<position name="s{k + 1}" joint="j{k + 1}" kp="{800 / (k + 1)}" kv="{40 / (k + 1)}" '
+        f'<position name="s{k + 1}" joint="j{k + 1}" kp="{120 / (k + 1)}" kv="{12 / (k + 1)}" '
         'ctrlrange="-2.8 2.8"/>'
         for k in range(joints)
     )
     sensors = "".join(
         f'<jointactuatorfrc name="j{k + 1}.torque" joint="j{k + 1}"/>' for k in range(joints)
     )
+    head = (
+        '<compiler angle="radian"/><option timestep="0.002" integrator="implicitfast"/>'
+        '<custom><numeric name="control_period" data="0.002"/></custom>'
+    )
     return (
-        f'<mujoco model="arm"><option timestep="0.002"/><custom><numeric name="control_period" '
-        f'data="0.02"/></custom><worldbody>{links}{"</body>" * joints}</worldbody>'
+        f'<mujoco model="arm">{head}<worldbody>{links}{"</body>" * joints}</worldbody>'
         f"<actuator>{servos}</actuator><sensor>{sensors}</sensor></mujoco>"
     )
 
 
-def simulated_log(world: World, *, seed: int, duration: float = 20.0) -> Log:
+def simulated_log(world: World, *, seed: int, duration: float = 21.0) -> Log:
     """Log of an arm that follows sums of sines, with noise as of encoders and torque sensors."""
     from sameworld.core.rollout import rollout
 
@@ -293,7 +296,8 @@ def simulated_log(world: World, *, seed: int, duration: float = 20.0) -> Log:
     ]
     noise = [1e-4, 2e-3, 0.02]
     noisy = [p + n * rng.standard_normal(p.shape) for p, n in zip(parts, noise, strict=True)]
-    return Log(time=clock, columns=np.concatenate(noisy, axis=1))
+    kept = slice(500, None, 10)  # at 50 Hz, once the servos have caught up
+    return Log(time=clock[kept], columns=np.concatenate(noisy, axis=1)[kept])
 
 
 def _world(model: Path | None, *, simulated: bool) -> World:

@@ -20,7 +20,7 @@ __all__ = ["Desk", "command_signals", "joint_signals", "named_signals", "questio
 
 _ALIKE = 0.8
 #: Relative error up to which a command's gain counts as 1 in some unit.
-_GAIN = 0.15
+_GAIN = 0.3
 _FACTORS = (1.0, math.pi / 180, 2 * math.pi, 2 * math.pi / 4096, 1e-3)
 
 

@@ -180,7 +180,7 @@ def _rival_doubt(rival: Rival, choices: dict[int, Choice]) -> Doubt | None:
             f"hardly tell ({rival.margin:.1f} sd).",
             answers=(("as mapped", tuple(old)), ("all signs flipped", tuple(new))),
         )
-    if len(old) != 2:
+    if len(old) != 2 or not rival.text.endswith("exchanged"):
         return None
     first, second = old
     new = [replace(second, joint=first.joint), replace(first, joint=second.joint)]

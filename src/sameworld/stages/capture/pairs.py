@@ -24,12 +24,15 @@ _POSITION_UNITS = {
     "m": (1.0, 1e-3, 1e-2),
 }
 _VELOCITY_UNITS = {"rad": (1.0, math.pi / 180, 2 * math.pi / 60), "m": (1.0, 1e-3, 1e-2)}
+#: Relative error of a command's gain: servos fall short of what they are told.
+_COMMAND_GAIN = 0.3
 #: R^2 asked of nameless columns that are off by more than a sample: commands look like that too.
 _SURE = 0.98
 #: Motion [rad or m] below which a unit is not believed if another one makes it larger.
 _LIVELY = 0.1
-#: Relative error of a gain up to which it counts as one of the known ratios.
-_GAIN = 0.04
+#: Relative error of a gain up to which it counts as one of the known ratios: a velocity that is
+#: sampled between the steps of a stiff servo is several percent off the mean velocity.
+_GAIN = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -269,9 +272,17 @@ def followers(
     best: dict[int, Follower] = {}
     for follower in sorted(found, key=lambda f: -f.fit):
         named = hints[follower.column].kind == "command"
-        if follower.fit >= (0.5 if named else 0.95):
+        clear = follower.fit >= 0.95 and _in_units(follower, groups[follower.group])
+        if clear or (named and follower.fit >= 0.5):
             best.setdefault(follower.column, follower)
     return tuple(best.values())
+
+
+def _in_units(follower: Follower, group: Group) -> bool:
+    """Whether a command's gain is that of a usual unit; a torque's would be any number."""
+    factors = [f for units in _POSITION_UNITS.values() for f in units]
+    own = group.units[0].position if follower.of == "position" else group.units[0].velocity
+    return any(abs(own / abs(follower.gain) / f - 1) < _COMMAND_GAIN for f in factors)
 
 
 def _best(

@@ -17,7 +17,7 @@ from sameworld.stages.capture.config import CaptureConfig
 from sameworld.stages.capture.lags import series_lag
 from sameworld.stages.capture.pairs import Group
 from sameworld.stages.capture.result import JointEvidence
-from sameworld.stages.capture.search import Search, neighbours, search, start_order
+from sameworld.stages.capture.search import Search, far_neighbours, neighbours, search, start_order
 from sameworld.stages.capture.targets import Inverse, Joint, inverse_of
 
 __all__ = ["ArmFit", "Rival", "fit_arm"]
@@ -215,7 +215,7 @@ def _rivals(arm: Arm, chosen: Assignment, units: Sequence[tuple[float, ...]]) ->
     """Alternatives against the chosen assignment, the zeros of both as free as they like."""
     free = np.ones(arm.groups, dtype=np.bool_)
     best = arm.explain(arm.zeroed(chosen, free)[0]).loglik
-    around = list(neighbours(arm, chosen, units))
+    around = [*neighbours(arm, chosen, units), *far_neighbours(arm, chosen)]
     costs = [arm.cost(other) for other in around]
     near = set(np.argsort(costs, kind="stable")[:_NEAR].tolist())
     found: list[Rival] = []
@@ -230,15 +230,18 @@ def _rivals(arm: Arm, chosen: Assignment, units: Sequence[tuple[float, ...]]) ->
 def _change(arm: Arm, one: Assignment, other: Assignment) -> tuple[tuple[int, ...], str]:
     """Joints that differ, and how, in words."""
     count = len(arm.joints)
-    moved = np.flatnonzero(one.order[:count] != other.order[:count]).tolist()
-    if moved:
-        names = " and ".join(arm.joints[j].name for j in moved)
-        return tuple(moved), f"{names} exchanged" if len(moved) > 1 else f"{names} elsewhere"
-    ratio = other.scales / one.scales
-    joints = [j for j in range(count) if one.order[j] < arm.groups and ratio[one.order[j]] != 1]
+    before, after = (
+        [(int(g), float(a.scales[g])) if g < arm.groups else (-1, 0.0) for g in a.order[:count]]
+        for a in (one, other)
+    )
+    joints = tuple(j for j in range(count) if before[j] != after[j])
     names = " and ".join(arm.joints[j].name for j in joints)
-    turned = all(ratio[one.order[j]] < 0 for j in joints)
-    return tuple(joints), f"{names} {'turned round' if turned else 'in another unit'}"
+    if any(before[j][0] != after[j][0] for j in joints):
+        turned = any(dict(before).get(g) != scale for g, scale in after if g >= 0)
+        words = "exchanged and turned" if turned else "exchanged"
+        return joints, f"{names} {words if len(joints) > 1 else 'elsewhere'}"
+    turned = all(after[j][1] == -before[j][1] for j in joints)
+    return joints, f"{names} {'turned round' if turned else 'in another unit'}"
 
 
 def _evidence(

@@ -16,12 +16,19 @@ from numpy.typing import NDArray
 from sameworld.core.arrays import Array
 from sameworld.stages.capture.arm import Arm, Assignment
 
-__all__ = ["Search", "neighbours", "polish", "search", "start_order"]
+__all__ = [
+    "Search",
+    "far_neighbours",
+    "neighbours",
+    "polish",
+    "search",
+    "start_order",
+]
 
 _TRIALS = 1200
 _HOT, _COLD = 4.0, 0.2
-#: Log share of variance left, per torque, below which nearly everything is explained.
-_GOOD = -2.5
+#: R^2 of the worst torque above which an end that was reached once, or twice, is believed.
+_GOOD, _FAIR = 0.85, 0.5
 #: Zero offsets tried from each assignment [rad or m].
 _ZEROS = (-1.5, -0.7, 0.7, 1.5, math.pi)
 #: Neighbours of an optimum whose zero offsets are refined.
@@ -65,6 +72,25 @@ def neighbours(
             yield assignment.scaled((group,), factor)
 
 
+def far_neighbours(arm: Arm, assignment: Assignment) -> Iterator[Assignment]:
+    """Assignments further away: three or four signs (an arm and its mirror image look alike).
+
+    Also two joints exchanged with signs turned, and three joints in a ring.
+    """
+    used = assignment.order[: len(arm.joints)]
+    own = [int(g) for g in used if g < arm.groups]
+    for count in (3, 4):
+        for groups in itertools.combinations(own, count):
+            yield assignment.scaled(groups, -1.0)
+    for i, j in itertools.combinations(range(len(own)), 2):
+        swapped = assignment.swapped(i, j)
+        for groups in ((own[i],), (own[j],), (own[i], own[j])):
+            yield swapped.scaled(groups, -1.0)
+    for i, j, k in itertools.combinations(range(len(own)), 3):
+        yield assignment.swapped(i, j).swapped(j, k)
+        yield assignment.swapped(j, k).swapped(i, j)
+
+
 def _zero_moves(arm: Arm, assignment: Assignment) -> Iterator[Assignment]:
     for group in assignment.order[: len(arm.joints)].tolist():
         if group < arm.groups:
@@ -77,18 +103,28 @@ def polish(
     arm: Arm, assignment: Assignment, factors: Sequence[tuple[float, ...]]
 ) -> tuple[float, Assignment]:
     """Go to the best neighbour until none is better."""
-    best, free = arm.cost(assignment), np.ones(arm.groups, dtype=np.bool_)
+    best = arm.cost(assignment)
     while True:
-        around = [*neighbours(arm, assignment, factors), *_zero_moves(arm, assignment)]
-        costs = np.array([arm.cost(a) for a in around])
-        order: list[int] = np.argsort(costs, kind="stable")[:_REFINED].tolist()
-        tried = [(float(costs[k]), around[k]) for k in order]
-        tried += [_refined(arm, a, free) for _, a in tried]
-        tried.append(_refined(arm, assignment, free))
-        cost, found = min(tried, key=lambda t: t[0])
+        near = [*neighbours(arm, assignment, factors), *_zero_moves(arm, assignment)]
+        cost, found = _best_of(arm, assignment, near)
+        if cost >= best - 1e-3:
+            cost, found = _best_of(arm, assignment, list(far_neighbours(arm, assignment)))
         if cost >= best - 1e-3:
             return best, assignment
         best, assignment = cost, found
+
+
+def _best_of(
+    arm: Arm, assignment: Assignment, around: Sequence[Assignment]
+) -> tuple[float, Assignment]:
+    """The best of some assignments and of the one in the middle, with zeros refined."""
+    free = np.ones(arm.groups, dtype=np.bool_)
+    costs = np.array([arm.cost(a) for a in around])
+    order: list[int] = np.argsort(costs, kind="stable")[:_REFINED].tolist()
+    tried = [(float(costs[k]), around[k]) for k in order]
+    tried += [_refined(arm, a, free) for _, a in tried]
+    tried.append(_refined(arm, assignment, free))
+    return min(tried, key=lambda t: t[0])
 
 
 def _refined(arm: Arm, assignment: Assignment, free: NDArray[np.bool_]) -> tuple[float, Assignment]:
@@ -153,12 +189,12 @@ def search(
     """
     rng = np.random.default_rng(seed)
     ends = [polish(arm, start, factors)]
-    good = _GOOD * min(len(arm.joints), arm.torques.shape[1])
     for _ in range(searches):
         ends.append(polish(arm, _annealed(rough, start, rng), factors))
         best = min(ends, key=lambda e: e[0])
-        reached = sum(cost < best[0] + 0.2 for cost, _ in ends)
-        if reached > 1 or (best[0] < good and best is not ends[-1]):
+        reached = sum(cost < best[0] + 0.2 for cost, _ in ends) > 1
+        explained = float(arm.explain(best[1]).fit.min())
+        if (reached and explained > _FAIR) or (explained > _GOOD and best is not ends[-1]):
             break
     cost, found = min(ends, key=lambda e: e[0])
     return Search(best=found, cost=cost, ends=tuple(c for c, _ in ends))

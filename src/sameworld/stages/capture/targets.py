@@ -145,8 +145,14 @@ def targets_of(world: World) -> tuple[Target, ...]:
     return tuple(found)
 
 
-def inverse_of(world: World, joints: Sequence[Joint]) -> Inverse | None:
-    """Inverse dynamics of the joints with everything else at rest; ``None`` if undeclared."""
+def inverse_of(world: World, joints: Sequence[Joint], *, passive: bool = False) -> Inverse | None:
+    """Inverse dynamics of the joints with everything else at rest; ``None`` if undeclared.
+
+    Args:
+        world: The world.
+        joints: Its joints.
+        passive: Whether to count rotor inertia and friction of the scene.
+    """
     if "inverse" not in world.spec.capabilities or not joints:
         return None
     able = cast(InverseWorld, world)
@@ -158,7 +164,7 @@ def inverse_of(world: World, joints: Sequence[Joint]) -> Inverse | None:
         whole[:, q_places] = q
         rates, bends = np.zeros((2, len(q), size))
         rates[:, v_places], bends[:, v_places] = v, a
-        return able.inverse(whole, rates, bends)[:, v_places]
+        return able.inverse(whole, rates, bends, passive=passive)[:, v_places]
 
     return torques
 
@@ -213,7 +219,7 @@ def _pushes(world: World, joints: Sequence[Joint]) -> Array:
     signals = world.observe(state)
     speeds = np.stack([signals[f"{j.name}.vel"] for j in joints], axis=1)
     change = speeds[len(middle) :] - speeds[: len(middle)]
-    inverse = inverse_of(world, joints)
+    inverse = inverse_of(world, joints, passive=True)
     if inverse is not None:
         pose, still = pose[: len(change)], np.zeros_like(change)
         change = inverse(pose, still, change) - inverse(pose, still, still)
