@@ -34,6 +34,7 @@ from sameworld.stages.identify.problem import Problem
 from sameworld.stages.identify.result import HoldoutScore, IdentifyResult
 from sameworld.stages.identify.roughness import roughness
 from sameworld.stages.identify.sessions import own_names, session_names, without_own
+from sameworld.stages.identify.torque.config import TorqueConfig
 from sameworld.stages.identify.verdicts import Judged, judge_all
 
 __all__ = ["check_inputs", "identify"]
@@ -45,7 +46,7 @@ def identify(
     world: World,
     episodes: Sequence[Episode],
     *,
-    config: IdentifyConfig,
+    config: IdentifyConfig | TorqueConfig,
     progress: Report | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> tuple[World, tuple[Episode, ...], IdentifyResult]:
@@ -53,7 +54,8 @@ def identify(
 
     Named parameters are fitted by noise-weighted least squares with every start state unknown;
     a world that declares ``fit`` and is given no free parameters trains its own blocks. Splits,
-    warm-up, gate, scores and prediction intervals are the same for both.
+    warm-up, gate, scores and prediction intervals are the same for both. With a ``TorqueConfig``
+    it is ``identify_torque``: logged torques, compared with inverse dynamics, nothing simulated.
 
     Args:
         world: Any world.
@@ -72,6 +74,10 @@ def identify(
         EpisodeError: An episode does not fit the world.
         AddressError: A pattern in ``config.free`` matches nothing.
     """
+    if isinstance(config, TorqueConfig):
+        from sameworld.stages.identify.torque import identify_torque
+
+        return identify_torque(world, episodes, config=config)
     began = time.process_time()
     report = progress or silent
     check_inputs(world, episodes, config=config)

@@ -11,7 +11,7 @@ from torque_recordings import BIAS, DAMPING, FRICTION, JOINTS, TRUTH, arm, recor
 from sameworld.core import AddressError, Belief, FitError, Parameter, Values
 from sameworld.maths.filtering import correlation_time
 from sameworld.maths.inertia import from_inertial_vector, inertia_problem
-from sameworld.stages.identify import IdentifyResult
+from sameworld.stages.identify import IdentifyResult, identify
 from sameworld.stages.identify.holdout import split
 from sameworld.stages.identify.torque import (
     TorqueConfig,
@@ -43,6 +43,11 @@ def test_friction_damping_and_offsets_come_back(answer):
             row = result.verdict(name)
             assert row.verdict == "determined"
             assert abs(row.value - true) < max(5 * row.std, 0.02 * abs(true))
+
+
+def test_the_same_call_takes_logged_torques(answer):
+    _, _, result = identify(arm(), [recorded()], config=CONFIG)
+    assert np.array_equal(result.posterior.mean.array, answer[2].posterior.mean.array)
 
 
 def test_the_fitted_world_gives_the_true_torques(answer):
