@@ -25,6 +25,8 @@ from sameworld.stages.capture.targets import Joint
 __all__ = ["Choice", "Doubt", "by_names", "by_torques", "name_costs"]
 
 _SURE = 0.99
+#: Confidence in a joint whose name says what it is and where nothing has to be corrected.
+_NAMED = 0.9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,6 +121,8 @@ def by_torques(
             turned = _turned_margin(fit, joint.number)
             if turned < config.decide and choice.turned().flips < choice.flips:
                 choice = choice.turned()
+            if named[joint.number] and choice.flips == 0:
+                choice = replace(choice, confidence=max(choice.confidence, _NAMED))
             choices[joint.number] = choice
     doubts: list[Doubt] = []
     for rival in fit.rivals:

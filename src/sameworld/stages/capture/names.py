@@ -99,6 +99,8 @@ def hints(columns: Sequence[Column], joints: Sequence[Joint]) -> tuple[Hint, ...
         if joint < 0 and number is not None and kind not in (None, "other"):
             family = families[column.stream, kind]
             joint = _numbered(number, family, len(joints))
+        if joint < 0 and len(joints) == 1 and kind not in (None, "other"):
+            joint = joints[0].number
         unit, factor = _unit(column)
         found.append(Hint(kind=kind, joint=joint, unit=unit, factor=factor))
     return tuple(found)
