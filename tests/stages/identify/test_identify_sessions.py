@@ -54,10 +54,11 @@ def test_the_world_expects_of_a_new_session_what_sessions_do(fitted):
     _, _, _, (after, _, result) = fitted
     (spread,) = result.sessions
     believed = after.parameters[MASS]
-    assert believed.scope == "session" and believed.source == "identified"
+    assert believed.source == "identified"
     assert believed.value == pytest.approx(spread.mean)
     assert believed.std == pytest.approx(math.hypot(spread.std, spread.spread), rel=1e-6)
-    assert after.parameters[DAMPING].scope == "scene"
+    damped = result.verdict(DAMPING)
+    assert after.parameters[DAMPING].std == pytest.approx(damped.std)
 
 
 def test_episodes_know_their_session_and_others_get_the_population(fitted):
@@ -67,6 +68,7 @@ def test_episodes_know_their_session_and_others_get_the_population(fitted):
         assert episode.session[MASS].value == pytest.approx(row.value)
         assert episode.session[MASS].std == pytest.approx(row.std, rel=1e-6)
         assert episode.session[MASS].source == "identified"
+        assert episode.session[MASS].scope == "session"
     extreme = int(np.argmax(np.abs(np.log(masses / POPULATION))))
     known = [e for e in placed if e.session_id == f"s{extreme}"]
     strange = [replace(e, session=Belief(), session_id="new") for e in known]

@@ -76,10 +76,7 @@ def pose(world: World, episodes: Sequence[Episode], config: IdentifyConfig) -> P
     """
     names = match_names(config.free, world.parameters.names)
     own = own_names(config.per_session, names)
-    parameters = tuple(
-        replace(world.parameters[n], scope="session") if n in own else world.parameters[n]
-        for n in names
-    )
+    parameters = tuple(world.parameters[name] for name in names)
     stuck = [p.name for p in parameters if p.low >= p.high or p.std == 0]
     if stuck:
         raise FitError(
