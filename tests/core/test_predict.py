@@ -291,3 +291,17 @@ def test_an_episode_that_does_not_fit_is_refused_before_anything_runs():
         predict(world, good.head(4), WARMUP)
     with pytest.raises(EpisodeError, match="lacks the action channel"):
         predict(world, replace(good, channels=good.observations), WARMUP)
+
+
+def test_scores_begin_after_the_warm_up_of_the_slowest_channel():
+    world = AnalyticPendulum(substeps=1)
+    (episode,) = recorded(world, 1)
+    fast, slow = (episode[name] for name in ("pivot.pos", "pivot.vel"))
+    thinned = episode.with_channels([slow.rows(slice(None, None, 5))])
+    prediction = predict(world, thinned, 4)
+    last = thinned["pivot.vel"].time[3]
+    for name in ("pivot.pos", "pivot.vel"):
+        time = prediction.channels[name].time
+        assert time[0] > last
+        np.testing.assert_array_equal(time, thinned[name].time[thinned[name].time > last])
+    assert len(prediction.channels["pivot.pos"].time) == len(fast) - 16

@@ -283,10 +283,48 @@ def test_a_context_needs_every_channel_of_the_world():
 
 @pytest.mark.parametrize(
     ("warmup", "message"),
-    [(1, "at least 2"), (50, "12 rows, fewer than the warm-up of 50")],
+    [(0, "at least 1"), (50, "12 rows, fewer than the warm-up of 50")],
 )
 def test_impossible_warm_ups_are_refused(warmup, message):
     world = AnalyticPendulum()
     episodes, _ = swings(world, 1)
     with pytest.raises(EpisodeError, match=message):
         estimate_starts(world, episodes, warmup=warmup)
+
+
+# ---- one warm-up row -------------------------------------------------------------------------
+
+
+def test_one_row_that_does_not_show_the_velocity_is_refused():
+    world = wide(AnalyticPendulum(substeps=1))
+    episodes, _ = swings(world, 2)
+    with pytest.raises(EpisodeError, match=r"does not show 'start:pivot\.vel'.*at least 2 rows"):
+        estimate_starts(world, episodes, warmup=1)
+
+
+def test_one_row_will_do_with_a_prior_on_what_it_does_not_show():
+    world = wide(AnalyticPendulum(substeps=1))
+    episodes, states = swings(world, 2, noise=1e-5)
+    told = [
+        replace(
+            e,
+            start=Belief(
+                parameters=(Parameter(name=VEL, value=float(v), std=0.1, scope="episode"),)
+            ),
+        )
+        for e, v in zip(episodes, states[:, 1], strict=True)
+    ]
+    found = estimate_starts(world, told, warmup=1, noise={"pivot.pos": 1e-5})
+    np.testing.assert_allclose(found.values.array, states, atol=1e-4)
+    np.testing.assert_allclose(found.covariance[:, 1, 1], 0.1**2, rtol=1e-6)
+
+
+def test_a_guess_from_one_row_does_not_look_at_the_next():
+    world = AnalyticPendulum(substeps=1)
+    (episode,), states = swings(world, 1, noise=0.0)
+    later = replace(episode["pivot.pos"], values=episode["pivot.pos"].values + np.arange(12) * 0.1)
+    guesses = [
+        guess_starts(world.spec, [e], 1).array for e in (episode, episode.with_channels([later]))
+    ]
+    np.testing.assert_array_equal(*guesses)
+    assert guesses[0][0, 0] == states[0, 0]
