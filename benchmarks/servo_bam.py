@@ -60,8 +60,10 @@ def config() -> IdentifyConfig:
         window=math.inf,
         starts="warmup",
         weighting="channel",
+        rounds=3,
         candidates=8,
         polished=1,
+        tolerance=1e-4,
         difference=0.01,
         holdout=0.0,
     )

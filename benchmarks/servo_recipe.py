@@ -58,8 +58,9 @@ _NAMES = {
 def load(folder: Path | None, motor: str) -> tuple[Episode, ...]:
     """All runs of one motor; ids are ``TRAJECTORY_kpGAIN``.
 
-    The firmware gain is a session parameter that is known. The measured supply voltage is not used:
-    it sags with the motor's own current, so it knows the future of the run.
+    The firmware gain is a session parameter that is known. Of the speed only the first rows are
+    kept, for the start: the servo reports it some 17 ms late. The measured supply voltage is
+    not used: it sags with the motor's own current, so it knows the future of the run.
 
     Raises:
         SystemExit: No folder was given.
@@ -87,7 +88,7 @@ def _episode(run: dict[str, float | str], log: NDArray[np.float64]) -> Episode:
         id=f"{run['trajectory']}_kp{run['kp']}",
         channels=(
             Channel(name="joint.pos", time=time, values=log[:, 2], unit="rad", noise=0.0015),
-            Channel(name="joint.vel", time=time, values=log[:, 3], unit="rad/s", noise=0.05),
+            Channel(name="joint.vel", time=time[:2], values=log[:2, 3], unit="rad/s", noise=0.05),
             Channel(name="servo", time=time, values=log[:, 1], unit="rad", role="action"),
             Channel(name="firmware.enable", time=time, values=log[:, 7], role="exogenous"),
         ),
