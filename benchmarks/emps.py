@@ -41,7 +41,7 @@ WARMUP = 5
 WINDOW = 2.07
 #: Rows of a block that is resampled as a whole.
 BLOCK = 1000
-PERIOD, STEP = 0.001, 0.00025
+PERIOD, STEP = 0.001, 0.0005
 #: Force per volt of controller output [N/V], controller gains and saturation, as published.
 DRIVE_GAIN, KP, KV, LIMIT = 35.15, 160.18, 243.45, 10.0
 PUBLISHED = {"mass": 95.1089, "fv": 203.5034, "fc": 20.3935, "offset": -3.1648}
@@ -133,8 +133,10 @@ def config() -> IdentifyConfig:
         starts="joint",
         weighting="channel",
         loss="linear",
+        rounds=2,
         candidates=0,
         polished=1,
+        evaluations=12,
         difference=0.01,
         tolerance=1e-4,
         holdout=0.0,
