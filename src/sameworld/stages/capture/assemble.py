@@ -147,7 +147,7 @@ def command_signals(
     """Commands of the joints that follow them, and notes on how late they follow."""
     by_group = {id(c.group): c for c in choices}
     found: dict[tuple[str, int], SignalMap] = {}
-    notes: list[str] = []
+    late: dict[str, float] = {}
     for follower in sorted(followers, key=lambda f: -f.fit):
         choice = by_group.get(id(groups[follower.group]))
         if choice is None:
@@ -159,11 +159,18 @@ def command_signals(
         signal = _command(desk, choice, follower, target)
         found[signal.place] = signal
         if follower.lag > 0:
-            notes.append(
-                f"{choice.joint.name} follows '{target.channel}' by {follower.lag:.3g} s. That is "
-                "left in: a servo lags, and identification fits it."
-            )
-    return list(found.values()), notes
+            late[choice.joint.name] = follower.lag
+    return list(found.values()), _late_notes(late)
+
+
+def _late_notes(late: Mapping[str, float]) -> list[str]:
+    if not late:
+        return []
+    each = ", ".join(f"{joint} {lag:.3g} s" for joint, lag in late.items())
+    return [
+        f"Joints come later than their commands: {each}. That is left in: a servo lags, and "
+        "identification fits it."
+    ]
 
 
 def _command(desk: Desk, choice: Choice, follower: Follower, target: Target) -> SignalMap:

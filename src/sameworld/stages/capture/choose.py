@@ -27,6 +27,8 @@ __all__ = ["Choice", "Doubt", "by_names", "by_torques", "name_costs"]
 _SURE = 0.99
 #: Confidence in a joint whose name says what it is and where nothing has to be corrected.
 _NAMED = 0.9
+#: Margin below which the data speak so much against a name that a person is asked.
+_AGAINST = -1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,15 +129,25 @@ def by_torques(
     doubts: list[Doubt] = []
     for rival in fit.rivals:
         own = [choices[j] for j in rival.joints if j in choices]
-        usual = all(c.flips == 0 and c.joint.number == groups.index(c.group) for c in own)
-        if rival.margin >= config.decide * (0.5 if usual else 1.0) or "unit" in rival.text:
+        if not own or "unit" in rival.text or rival.margin >= _least(rival, own, groups, config):
             continue
-        if all(named.get(j, False) for j in rival.joints):
+        if all(named.get(j, False) for j in rival.joints) and rival.margin > _AGAINST:
             continue
         doubt = _rival_doubt(rival, choices)
         if doubt is not None:
             doubts.append(doubt)
     return list(choices.values()), doubts
+
+
+def _least(
+    rival: Rival, own: Sequence[Choice], groups: Sequence[Group], config: CaptureConfig
+) -> float:
+    """Margin that a rival must be beaten by: half where the winner corrects nothing."""
+    if "round" in rival.text:
+        usual = all(c.flips == 0 for c in own)
+    else:
+        usual = all(c.joint.number == groups.index(c.group) for c in own)
+    return config.decide * (0.5 if usual else 1.0)
 
 
 def _turned_margin(fit: ArmFit, joint: int) -> float:

@@ -17,7 +17,7 @@ from sameworld.stages.capture.config import CaptureConfig
 from sameworld.stages.capture.lags import series_lag
 from sameworld.stages.capture.pairs import Group
 from sameworld.stages.capture.result import JointEvidence
-from sameworld.stages.capture.search import Search, far_neighbours, neighbours, search, start_order
+from sameworld.stages.capture.search import far_neighbours, neighbours, polish, search, start_order
 from sameworld.stages.capture.targets import Inverse, Joint, inverse_of
 
 __all__ = ["ArmFit", "Rival", "fit_arm"]
@@ -98,73 +98,118 @@ def fit_arm(
     inverse = inverse_of(world, joints)
     if inverse is None or not groups or not torques:
         return None
-    rough, coarse, arm = (
-        _arm(table, _spread(table, n), joints, groups, torques, factors, inverse, prior)
-        for n in (max(config.poses // 4, 20), max(config.poses // 2, 20), config.poses)
+    given = _Setting(
+        table=table,
+        joints=joints,
+        groups=tuple(groups),
+        torques=tuple(torques),
+        factors=tuple(factors),
+        inverse=inverse,
+        prior=prior,
+        config=config,
     )
+    coarse = given.arm(config.poses // 2)
     start = Assignment(
-        order=start_order(prior, arm.places()),
+        order=start_order(prior, coarse.places()),
         scales=np.array([g.units[0].position for g in groups]),
         offsets=np.zeros(len(groups)),
     )
-    units = [tuple(u.position / g.units[0].position for u in g.units[1:]) for g in groups]
-    found = search(rough, coarse, start, units, searches=config.searches, seed=config.seed)
-    return _weighed(arm, found, groups, units, table, torques, factors, config)
-
-
-def _spread(table: Table, count: int) -> NDArray[np.intp]:
-    """Rows spread over the table."""
-    last = len(table.values) - 1
-    return np.linspace(0, last, min(count, last + 1)).astype(np.intp)
-
-
-def _arm(
-    table: Table,
-    rows: NDArray[np.intp],
-    joints: tuple[Joint, ...],
-    groups: Sequence[Group],
-    torques: Sequence[int],
-    factors: Sequence[float],
-    inverse: Inverse,
-    prior: Array,
-) -> Arm:
-    places = [g.position for g in groups]
-    motion = Motion(
-        positions=table.values[rows][:, places],
-        rates=table.rates[rows][:, places],
-        bends=table.bends[rows][:, places],
+    found = search(
+        given.arm(config.poses // 4),
+        coarse,
+        start,
+        given.units,
+        searches=config.searches,
+        seed=config.seed,
     )
-    measured = table.values[rows][:, list(torques)] * np.array(factors)
-    return Arm(joints=joints, motion=motion, torques=measured, inverse=inverse, prior=prior)
+    fit = _weighed(given, found.best, found.ends)
+    late = _common_lag(given, fit)
+    return fit if late == 0 else _on_time(given, fit, late)
 
 
-def _weighed(
-    arm: Arm,
-    found: Search,
-    groups: Sequence[Group],
-    units: Sequence[tuple[float, ...]],
-    table: Table,
-    torques: Sequence[int],
-    factors: Sequence[float],
-    config: CaptureConfig,
-) -> ArmFit:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Setting:
+    """What is to be explained, and how."""
+
+    table: Table
+    joints: tuple[Joint, ...]
+    groups: tuple[Group, ...]
+    torques: tuple[int, ...]
+    factors: tuple[float, ...]
+    inverse: Inverse
+    prior: Array
+    config: CaptureConfig
+
+    @property
+    def units(self) -> list[tuple[float, ...]]:
+        """Per group, factors that turn its first unit into the others."""
+        return [tuple(u.position / g.units[0].position for u in g.units[1:]) for g in self.groups]
+
+    def arm(self, count: int) -> Arm:
+        """The arm at rows spread over the table."""
+        last = len(self.table.values) - 1
+        return self.arm_at(np.linspace(0, last, min(max(count, 20), last + 1)).astype(np.intp))
+
+    def arm_at(self, rows: NDArray[np.intp]) -> Arm:
+        """The arm at some rows."""
+        table, places = self.table, [g.position for g in self.groups]
+        motion = Motion(
+            positions=table.values[rows][:, places],
+            rates=table.rates[rows][:, places],
+            bends=table.bends[rows][:, places],
+        )
+        return Arm(
+            joints=self.joints,
+            motion=motion,
+            torques=table.values[rows][:, list(self.torques)] * np.array(self.factors),
+            inverse=self.inverse,
+            prior=self.prior,
+        )
+
+
+def _common_lag(given: _Setting, fit: ArmFit) -> float:
+    """Lag that the torques share [s], 0 if it is within half a sample."""
+    steps = [given.table.columns[k].step for k in fit.lags]
+    if not steps:
+        return 0.0
+    late = float(np.median([lag for lag, _ in fit.lags.values()]))
+    return late if abs(late) > 0.5 * float(np.median(steps)) else 0.0
+
+
+def _on_time(given: _Setting, fit: ArmFit, late: float) -> ArmFit:
+    """Weigh once more with the torques moved to where they belong: a shift blurs everything."""
+    table = given.table
+    values = table.values.copy()
+    for piece in np.unique(table.piece):
+        rows = np.flatnonzero(table.piece == piece)
+        places = np.arange(len(rows), dtype=np.float64)
+        for column in given.torques:
+            own = values[rows, column]
+            values[rows, column] = np.interp(places + late / table.step, places, own)
+    moved = replace(given, table=replace(table, values=values))
+    _, best = polish(moved.arm(given.config.poses // 2), fit.assignment, given.units)
+    again = _weighed(moved, best, fit.ends)
+    return replace(again, lags={k: (lag + late, sd) for k, (lag, sd) in again.lags.items()})
+
+
+def _weighed(given: _Setting, best: Assignment, ends: tuple[float, ...]) -> ArmFit:
     """Keep of the best assignment what the data insist on, and compare it with its rivals."""
+    arm, config, torques = given.arm(given.config.poses), given.config, given.torques
     free = np.ones(arm.groups, dtype=np.bool_)
-    plain = _with_plain_units(arm, found.best, groups, config)
+    plain = _with_plain_units(arm, best, given.groups, config)
     zeroed, spread = arm.zeroed(plain, free)
     chosen = _with_clear_zeros(arm, zeroed, spread, config)
-    best = arm.explain(chosen)
-    rivals = tuple(sorted(_rivals(arm, chosen, units), key=lambda r: r.margin))
-    kept = {int(k): place for place, k in enumerate(best.torque) if best.fit[place] >= _EXPLAINED}
-    lags = _lags(arm, chosen, best, kept, table, groups, torques, factors)
+    told = arm.explain(chosen)
+    rivals = tuple(sorted(_rivals(arm, chosen, given.units), key=lambda r: r.margin))
+    kept = {int(k): place for place, k in enumerate(told.torque) if told.fit[place] >= _EXPLAINED}
     return ArmFit(
         assignment=chosen,
-        torques={torques[k]: (int(best.joint[p]), int(best.sign[p])) for k, p in kept.items()},
-        fits={torques[k]: float(best.fit[p]) for k, p in kept.items()},
-        lags=lags,
+        torques={torques[k]: (int(told.joint[p]), int(told.sign[p])) for k, p in kept.items()},
+        fits={torques[k]: float(told.fit[p]) for k, p in kept.items()},
+        lags=_lags(given, chosen, told, kept),
         rivals=rivals,
-        evidence=_evidence(arm, chosen, zeroed, spread, best, rivals),
-        ends=found.ends,
+        evidence=_evidence(arm, chosen, zeroed, spread, told, rivals),
+        ends=ends,
     )
 
 
@@ -272,25 +317,18 @@ def _evidence(
 
 
 def _lags(
-    arm: Arm,
-    chosen: Assignment,
-    best: Explanation,
-    kept: dict[int, int],
-    table: Table,
-    groups: Sequence[Group],
-    torques: Sequence[int],
-    factors: Sequence[float],
+    given: _Setting, chosen: Assignment, told: Explanation, kept: dict[int, int]
 ) -> dict[int, tuple[float, float]]:
     """Lag of every explained torque column behind the torque that the motion asks for."""
-    thin = max(1, len(table.values) // _LAG_ROWS)
-    rows = np.arange(0, len(table.values), thin)
-    dense = _arm(table, rows, arm.joints, groups, torques, factors, arm.inverse, arm.prior)
+    table = given.table
+    rows = np.arange(0, len(table.values), max(1, len(table.values) // _LAG_ROWS))
+    dense = given.arm_at(rows)
     moved = dense.moved(chosen)
     terms, own = dense.friction(moved), dense.inverse(*moved)
     sparse = table.thinned(rows)
     found: dict[int, tuple[float, float]] = {}
     for k, place in kept.items():
-        joint = int(best.joint[place])
+        joint = int(told.joint[place])
         early = np.column_stack([own[:, joint], terms[:, joint]])
-        found[torques[k]] = series_lag(sparse, early, dense.torques[:, k])
+        found[given.torques[k]] = series_lag(sparse, early, dense.torques[:, k])
     return found

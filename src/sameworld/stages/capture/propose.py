@@ -24,6 +24,7 @@ from sameworld.stages.capture.config import CaptureConfig
 from sameworld.stages.capture.lags import Lag, delays
 from sameworld.stages.capture.names import Hint, hints
 from sameworld.stages.capture.pairs import Follower, Group, followers, groups_of
+from sameworld.stages.capture.percent import percent_questions
 from sameworld.stages.capture.physics import ArmFit, fit_arm
 from sameworld.stages.capture.result import CaptureResult
 from sameworld.stages.capture.targets import Joint, forces_of, joints_of, targets_of
@@ -148,6 +149,7 @@ def _assembled(
     signals += named_signals(desk, taken, {s.place for s in signals})
     kept, dropped = _one_each(doubts)
     asked = [question(desk, doubt) for doubt in kept]
+    asked += percent_questions(desk, signals, asked)
     return SignalMapping(
         signals=tuple(signals),
         undecided=(*asked, *_missing_positions(desk, signals)),
