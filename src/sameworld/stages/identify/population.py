@@ -78,7 +78,7 @@ class Population:
         sessions = self.problem.sessions
         s, columns = sessions.names.index(episode.session_id), list(sessions.columns)
         transform = self.problem.transform
-        at = transform_point(self, s)
+        at = _point_of(self, s)
         slope = transform.derivative(at)[columns]
         belief = Belief.gaussian(
             [transform.parameters[k] for k in columns],
@@ -90,7 +90,7 @@ class Population:
         return replace(episode, session=episode.session.updated(belief))
 
 
-def transform_point(found: Population, session: int) -> Array:
+def _point_of(found: Population, session: int) -> Array:
     """Coordinates [P] with one session's values in place of the population's."""
     columns = list(found.problem.sessions.columns)
     at = np.array(found.problem.prior_mean)
@@ -171,7 +171,7 @@ def _value(shell: Population, s: int, k: int, episodes: int, determined: float) 
     at, std = float(posterior.values[s, k]), float(np.sqrt(posterior.covariance[s, k, k]))
     value, low, high = _ends(shell, column, at, std, shell.hierarchy.freedom)
     parameter = shell.problem.transform.parameters[column]
-    slope = float(shell.problem.transform.derivative(transform_point(shell, s))[column])
+    slope = float(shell.problem.transform.derivative(_point_of(shell, s))[column])
     edge = _EDGE * (parameter.high - parameter.low)
     near = np.isfinite(edge) and min(value - parameter.low, parameter.high - value) <= edge
     return SessionValue(
