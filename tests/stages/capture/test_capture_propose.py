@@ -62,7 +62,13 @@ def shifted(columns):
     columns[:, 3:6] = np.roll(columns[:, 3:6], 1, axis=0)
 
 
-@pytest.mark.parametrize("corrupt", [swapped, flipped, in_degrees, with_other_zero, shifted])
+def with_late_torques(columns):
+    columns[:, 6:] = np.roll(columns[:, 6:], 1, axis=0)
+
+
+@pytest.mark.parametrize(
+    "corrupt", [swapped, flipped, in_degrees, with_other_zero, shifted, with_late_torques]
+)
 def test_a_corruption_is_found_and_undone(world, log, corrupt):
     time, columns = measured(log)
     clean = columns.copy()
@@ -176,7 +182,7 @@ def test_commands_are_found_by_what_follows_them_and_their_lag_is_left_in(world,
         signal = mapping[f"s{k + 1}"]
         assert (signal.column, signal.role, signal.delay) == (f"c{9 + k}", "action", 0.0)
         assert signal.scale == pytest.approx(math.pi / 180)
-    assert any("j1 follows 's1'" in note for note in mapping.notes)
+    assert any("later than their commands: j1" in note for note in mapping.notes)
 
 
 def test_worlds_without_a_force_channel_get_one_of_their_own(log):
