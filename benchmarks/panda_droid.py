@@ -45,7 +45,7 @@ JOINTS = tuple(f"joint{k}" for k in range(1, 8))
 WARMUP = 5
 #: Rows by which the baseline's command may be late.
 LAGS = range(10)
-PERIOD, SUBSTEPS = 1 / 15, 8
+PERIOD, SUBSTEPS = 1 / 15, 4
 #: Default joint impedance of the robot's driver: stiffness [N m/rad], damping [N m s/rad].
 STIFFNESS = (40.0, 30.0, 50.0, 25.0, 35.0, 25.0, 10.0)
 DAMPING = (4.0, 6.0, 5.0, 5.0, 3.0, 2.0, 1.0)
@@ -123,10 +123,10 @@ def config() -> IdentifyConfig:
         weighting="channel",
         candidates=0,
         polished=1,
-        evaluations=10,
+        evaluations=5,
         difference=0.01,
         holdout=0.0,
-        rounds=2,
+        rounds=1,
     )
 
 
