@@ -69,8 +69,8 @@ class Actuate:
         if not self.scene.endswith(".urdf"):
             if self.root or self.drop_visuals or self.urdf != UrdfConfig():
                 raise StoreError(
-                    "--root, --drop-visuals, --base, --repair, --accept, --density and --timestep "
-                    "are for URDF files (robot.urdf)."
+                    "--root, --drop-visuals, --base, --repair, --accept, --density, --timestep "
+                    "and --integrator are for URDF files (robot.urdf)."
                 )
             return scene_from(self.scene), None
         robot = read_urdf(self.scene, roots=self.root, drop_visuals=self.drop_visuals)

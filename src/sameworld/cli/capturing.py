@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +46,10 @@ _HEADER = (
     "lowest",
     "highest",
 )
+#: Columns left out where no stream has any.
+_QUIET = ("gaps", "duplicates", "backward")
+#: What differs between doubts of one kind.
+_SPECIAL = re.compile(r"'[^']*'|\d[\d.:e+-]*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,9 +99,37 @@ def stream_table(recordings: Sequence[Recording]) -> Streams:
     }
     names = list(dict.fromkeys(s.name for r in reports for s in r.streams))
     rows = tuple(_row(name, _named(reports, name)) for name in names)
-    grid = Grid(title="Streams", header=_HEADER, rows=rows, right=_HEADER[4:])
+    grid = _without_quiet(Grid(title="Streams", header=_HEADER, rows=rows, right=_HEADER[4:]))
+    if len(grid.header) < len(_HEADER):
+        facts["clocks"] = f"no {', no '.join(h for h in _QUIET if h not in grid.header)}"
     said = [*(d for r in reports for d in r.doubts), *(n for r in reports for n in r.notes)]
-    return Streams(facts=facts, grid=grid, doubts=tuple(dict.fromkeys(said)))
+    return Streams(facts=facts, grid=grid, doubts=_grouped(said))
+
+
+def _without_quiet(grid: Grid) -> Grid:
+    """The table without columns that say nothing of any stream."""
+    lists = zip(grid.header, zip(*grid.rows, strict=True), strict=True) if grid.rows else ()
+    idle = {h for h, column in lists if h in _QUIET and set(column) <= {"0", "–"}}
+    if "gaps" in idle:
+        idle.add("longest gap [s]")
+    keep = [k for k, h in enumerate(grid.header) if h not in idle]
+    return Grid(
+        title=grid.title,
+        header=tuple(grid.header[k] for k in keep),
+        rows=tuple(tuple(row[k] for k in keep) for row in grid.rows),
+        right=tuple(h for h in grid.right if h not in idle),
+    )
+
+
+def _grouped(texts: Sequence[str]) -> tuple[str, ...]:
+    """Texts that differ in more than quoted names and numbers; the first of each, and how many."""
+    kinds: dict[str, list[str]] = {}
+    for text in texts:
+        kinds.setdefault(_SPECIAL.sub("#", text), []).append(text)
+    return tuple(
+        own[0] if len(own) == 1 else f"{own[0]} ({len(own) - 1} more like this)"
+        for own in kinds.values()
+    )
 
 
 def _named(reports: Sequence[RecordingReport], name: str) -> list[StreamReport]:
@@ -152,7 +186,11 @@ def _place(signal: SignalMap) -> str:
 
 
 def _formula(signal: SignalMap) -> str:
-    scale = {1.0: "x", -1.0: "-x"}.get(signal.scale, f"{signal.scale:.6g} x")
+    degrees = signal.scale * 180 / math.pi
+    if math.isclose(abs(degrees), 1):
+        scale = "π/180 x" if degrees > 0 else "-π/180 x"
+    else:
+        scale = {1.0: "x", -1.0: "-x"}.get(signal.scale, f"{signal.scale:.6g} x")
     return f"{scale} {signal.offset:+.4g}" if signal.offset else scale
 
 
@@ -181,7 +219,7 @@ def say_mapping(mapping: SignalMapping, result: CaptureResult | None = None) -> 
     if grid is not None:
         say_grid(grid)
     if result is not None:
-        for text in result.corrections:
+        for text in _grouped_by_ending(result.corrections):
             say(f"Corrected: {text}.")
         if result.missing:
             say(f"No column was found for {listed(result.missing)}.")
@@ -191,6 +229,15 @@ def say_mapping(mapping: SignalMapping, result: CaptureResult | None = None) -> 
         say(f"Note: {note}")
     for question in mapping.undecided:
         say(f"Open: {question.text} Answers: {listed(a.name for a in question.alternatives)}.")
+
+
+def _grouped_by_ending(texts: Sequence[str]) -> list[str]:
+    """Corrections ``WHAT: HOW`` with the same ending in one text each."""
+    endings: dict[str, list[str]] = {}
+    for text in texts:
+        what, _, how = text.rpartition(": ")
+        endings.setdefault(how, []).append(what)
+    return [f"{'; '.join(whats)}: {how}" if whats[0] else how for how, whats in endings.items()]
 
 
 def load_mapping(path: Path) -> SignalMapping:

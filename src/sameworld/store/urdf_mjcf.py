@@ -32,6 +32,7 @@ def robot_mjcf(
     *,
     floating: bool = False,
     timestep: float = 0.002,
+    integrator: str = "implicitfast",
     inertials: Mapping[str, UrdfInertial | None] | None = None,
     excluded: Sequence[tuple[str, str]] = (),
 ) -> str:
@@ -41,11 +42,12 @@ def robot_mjcf(
         robot: The robot.
         floating: Whether the root link moves freely.
         timestep: Engine step [s].
+        integrator: Integrator of the engine, as MJCF names it.
         inertials: Inertias that replace those of some links, by name; ``None`` leaves one out.
         excluded: Further pairs of links that never touch, besides neighbours.
     """
     writer = _Writer(robot=robot, floating=floating, inertials=inertials or {})
-    return writer.text(timestep, excluded)
+    return writer.text(timestep, integrator, excluded)
 
 
 def geometry_mjcf(robot: UrdfRobot) -> str:
@@ -103,12 +105,10 @@ class _Writer:
         default_factory=dict[tuple[str, tuple[float, ...], bool], str]
     )
 
-    def text(self, timestep: float, excluded: Sequence[tuple[str, str]]) -> str:
+    def text(self, timestep: float, integrator: str, excluded: Sequence[tuple[str, str]]) -> str:
         root = ElementTree.Element("mujoco", model=self.robot.name)
         ElementTree.SubElement(root, "compiler", angle="radian")
-        ElementTree.SubElement(
-            root, "option", timestep=_numbers([timestep]), integrator="implicitfast"
-        )
+        ElementTree.SubElement(root, "option", timestep=_numbers([timestep]), integrator=integrator)
         self._defaults(root)
         self._custom(root)
         if self.robot.assets:
