@@ -207,7 +207,7 @@ def config(pendulum: Pendulum, *, holdout: float = 0.2, seed: int = 0) -> Identi
     return IdentifyConfig(
         free=tuple(p.name for p in wide(pendulum)),
         warmup=WARMUP // THIN,
-        window=1.0,
+        window=0.8,
         starts="joint",
         search="none",
         holdout=holdout,

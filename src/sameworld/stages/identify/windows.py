@@ -126,20 +126,23 @@ class _Probe:
             np.zeros(len(self.free)), pseudo_inverse(information), method="eigh"
         )
 
-    def departed(self, moves: Array) -> BoolArray:
-        """Where motion from moved starts [E, F] departs from its linear prediction [E, T+1]."""
+    def departed(self, moves: Array, ticks: int) -> BoolArray:
+        """Where motion from moved starts [E, F] leaves its linear prediction [E, ticks + 1]."""
         array = self.starts.array.copy()
         array[:, self.free] += moves
         base = session_values(self.world, self.pieces, Values.none())
         begun = Values(names=self.starts.names, array=array)
-        result = rollout(self.world, begun, self.actions, parameters=base, seed=self.seed)
+        result = rollout(
+            self.world, begun, self.actions[:, :ticks], parameters=base, seed=self.seed
+        )
         off = ~result.valid
         for channel in self.world.spec.observations:
             if not np.isfinite(channel.tolerance):
                 continue
-            base_signal = np.asarray(self.signals[channel.name])
-            real = difference(channel, base_signal, np.asarray(result.signals[channel.name]))
-            linear = np.einsum("etdf,ef->etd", np.nan_to_num(self.slopes[channel.name]), moves)
+            still = np.asarray(self.signals[channel.name])[:, : ticks + 1]
+            real = difference(channel, still, np.asarray(result.signals[channel.name]))
+            slopes = np.nan_to_num(self.slopes[channel.name][:, : ticks + 1])
+            linear = np.einsum("etdf,ef->etd", slopes, moves)
             gap = np.linalg.norm(np.nan_to_num(real, nan=1e9) - linear, axis=2)
             size = np.maximum(np.linalg.norm(linear, axis=2), channel.tolerance)
             off |= gap > np.where(size > channel.tolerance, _SMOOTH * size, channel.tolerance)
@@ -160,12 +163,14 @@ def _lengths(probe: _Probe, rng: np.random.Generator) -> list[float]:
     period, spans = probe.world.spec.period, [p.end - p.begin for p in probe.pieces]
     heads = [warmed_up(probe.world.spec, p, _FIRST) - p.begin for p in probe.pieces]
     known, lengths = np.maximum(heads, period), np.full(len(spans), np.inf)
-    clock: Array = period * np.arange(probe.actions.shape[1] + 1, dtype=np.float64)
     while bool((known < spans).any()):
+        reaching = 2 * float(known.max())
+        ticks = min(int(np.ceil(reaching / period)), probe.actions.shape[1])
+        clock: Array = period * np.arange(ticks + 1, dtype=np.float64)
         off = np.zeros((len(spans), len(clock)), dtype=np.bool_)
         for _ in range(_DRAWS):
             moves = np.stack([probe.move(e, float(k), rng) for e, k in enumerate(known)])
-            off |= probe.departed(moves)
+            off |= probe.departed(moves, ticks)
         for e, reach in enumerate((2 * known).tolist()):
             within = off[e] & (clock <= min(reach, spans[e]))
             if within.any() and np.isinf(lengths[e]):
