@@ -11,8 +11,9 @@ simulated in closed loop from the first five rows. Metric of the data set's auth
 The controller's output of a tick is stamped at the tick's end, where the world shows it. The
 published parameters run in the same simulator: the error depends on how the controller is copied.
 Fitted: mass, viscous and Coulomb friction, constant force; then friction that differs with the
-direction instead of the constant force. ``asymmetry_gain_low`` is the lower end of a 95 % interval of the relative gain
-in mean square force error on the validation file, resampling blocks of a second.
+direction instead of the constant force. ``asymmetry_gain_low`` is the lower end of a 95 % interval
+of the relative gain in mean square force error on the validation file, resampling blocks of a
+second.
 """
 
 from __future__ import annotations
