@@ -61,6 +61,10 @@ _BAM = (
     "Rhoban BAM (Apache-2.0), model M1; M. Duclusaud, G. Passault, V. Padois, O. Ly, "
     "arXiv 2410.08650 (2024)"
 )
+_OWN = (
+    "fitted to four runs of Rhoban BAM's bench (Apache-2.0, 1.13 kg at 0.12 m, 12 V) by "
+    "`python -m benchmarks.servo_bam`, model M1"
+)
 
 #: Presets by name; the friction model is Coulomb and viscous (M1).
 SERVOS: Mapping[str, Servo] = MappingProxyType(
@@ -79,6 +83,19 @@ SERVOS: Mapping[str, Servo] = MappingProxyType(
                 voltage=7.4,
                 spread=0.3,
                 source=_BAM,
+            ),
+            Servo(
+                name="sts3250",
+                torque_constant=1.511,
+                resistance=1.768,
+                armature=0.008367,
+                frictionloss=0.03411,
+                viscous=0.06765,
+                error_gain=0.166,
+                gain=32.0,
+                voltage=12.0,
+                spread=0.3,
+                source=_OWN,
             ),
             Servo(
                 name="xl330",
