@@ -64,7 +64,7 @@ def test_a_mapping_is_proposed_written_and_shown(folder, scene, tmp_path, capsys
     out = tmp_path / "mapping.json"
     assert main(["inspect", str(folder), "--scene", str(scene), "--out", str(out)]) == 0
     page = capsys.readouterr().out
-    assert "pivot.pos" in page and "0.0174533 x" in page
+    assert "pivot.pos" in page and "π/180 x" in page
     mapping = SignalMapping.from_json(json.loads(out.read_text()))
     assert mapping["pivot.pos"].scale == pytest.approx(math.pi / 180)
     assert mapping["pivot.vel"].scale == 1.0 and mapping.undecided == ()
@@ -77,7 +77,7 @@ def test_identify_takes_raw_recordings_and_keeps_the_mapping(folder, scene, tmp_
     words = ["identify", str(scene), str(folder), "--out", str(out), "--film", "0"]
     words += ["--free", "joint:pivot.damping", "--search", "none", "--rounds", "1"]
     assert main(words) == 0
-    assert "pivot.pos [rad] = 0.0174533 x" in capsys.readouterr().out
+    assert "pivot.pos [rad] = π/180 x" in capsys.readouterr().out
     mapping = SignalMapping.from_json(json.loads((out / "mapping.json").read_text()))
     assert mapping["pivot.pos"].role == "observation"
     (fitted,) = json.loads((out / "result.json").read_text())["posterior"]["parameters"]
