@@ -8,9 +8,16 @@ physics simulation of servo actuators", arXiv 2410.08650 (2024), Apache-2.0. Dyn
 are held out. A run is predicted open loop from the commands and its first row (position and speed);
 that row is not scored. Metric: mean absolute position error, per run, then over runs.
 
-Every model is fitted to the same twelve runs with the same options. The model is chosen by an
-information criterion on those runs: ``n log(mean square error) + k log n``, where n is the number
-of rows over the correlation time of the residuals (rows 5 ms apart are not independent evidence).
+Every model is fitted to the same twelve runs with the same options, starting where the next simpler
+model ended. The model is chosen by an information criterion on those runs: ``n log(mean square
+error) + k log n``, where n is the number of rows over the correlation time of the residuals of M6
+(rows 5 ms apart are not independent evidence).
+
+The held-out runs were scored three times. First every model started afresh, which left M2, M4 and
+M6 worse on the fitted runs than simpler models, and n was that of a first-order process: M3 was
+chosen (0.073 rad held out). Then fits as now, with an n per model, by which models cannot be
+compared: M1 was chosen (0.095). The third time is the published one. All models' numbers are given.
+
 The Feetech STS3250 runs (1.13 kg at 0.12 m) are fitted with M1, all four; its numbers are the
 ``sts3250`` preset of ``sameworld actuate``.
 """
@@ -19,7 +26,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,11 +36,12 @@ from numpy.typing import NDArray
 from benchmarks.convention import options, show, write_json, write_predictions
 from benchmarks.servo_recipe import MODELS, load, published, servo_world, with_published
 from sameworld.core import Episode, Prediction
+from sameworld.core.address import match_names
 from sameworld.core.predict import predict_all
 from sameworld.core.world import World
 from sameworld.loops.metrics import coverage
+from sameworld.maths.filtering import correlation_time
 from sameworld.maths.intervals import bootstrap
-from sameworld.maths.robust import autocorrelation
 from sameworld.stages.identify import IdentifyConfig, IdentifyResult, identify
 
 #: Runs of this motion are predicted, all others are fitted.
@@ -43,6 +51,8 @@ WARMUP = 1
 MASS, LENGTH = 0.49, 0.10
 STS_MASS, STS_LENGTH = 1.13, 0.12
 COLUMNS = ("position",)
+#: Where the fit of a model starts.
+SIMPLER = {"m2": "m1", "m3": "m1", "m4": "m3", "m5": "m4", "m6": "m5"}
 FREE = (
     "component:firmware.torque_constant",
     "component:firmware.resistance",
@@ -63,6 +73,7 @@ def config() -> IdentifyConfig:
         rounds=3,
         candidates=8,
         polished=1,
+        evaluations=30,
         tolerance=1e-4,
         difference=0.01,
         holdout=0.0,
@@ -79,7 +90,7 @@ class Fit:
         train: Errors per fitted run [rad].
         test: Errors per held-out run [rad].
         predictions: Of the held-out runs.
-        criterion: Information criterion on the fitted runs.
+        residuals: Position errors of the fitted runs [rad].
     """
 
     world: World
@@ -87,7 +98,7 @@ class Fit:
     train: NDArray[np.float64]
     test: NDArray[np.float64]
     predictions: list[Prediction]
-    criterion: float
+    residuals: list[NDArray[np.float64]]
 
 
 def errors(predictions: Sequence[Prediction]) -> NDArray[np.float64]:
@@ -96,24 +107,45 @@ def errors(predictions: Sequence[Prediction]) -> NDArray[np.float64]:
     return np.array(found)
 
 
-def criterion(predictions: Sequence[Prediction], parameters: int) -> float:
-    """Bayesian information criterion with the effective number of rows."""
-    residuals = [p.channels["joint.pos"].error[:, 0] for p in predictions]
-    effective = sum(
-        len(r) * (1 - rho) / (1 + rho)
-        for r, rho in zip(residuals, map(_rho, residuals), strict=True)
-    )
-    square = float(np.mean(np.concatenate(residuals) ** 2))
-    return effective * math.log(square) + parameters * math.log(effective)
+def effective_rows(residuals: Sequence[NDArray[np.float64]]) -> float:
+    """Independent rows among the residuals of all runs."""
+    return float(sum(len(r) / correlation_time(r) for r in residuals))
 
 
-def _rho(residual: NDArray[np.float64]) -> float:
-    return min(max(autocorrelation(residual), 0.0), 0.999)
+def criteria(fits: Mapping[str, Fit]) -> dict[str, float]:
+    """Bayesian information criterion of every model, all with the same number of rows.
+
+    The number comes from the model with most terms, whose residuals hold least that a model could
+    still explain.
+    """
+    rows = effective_rows(fits[MODELS[-1]].residuals)
+    found: dict[str, float] = {}
+    for model, each in fits.items():
+        square = float(np.mean(np.concatenate(each.residuals) ** 2))
+        count = len(each.result.verdicts)
+        found[model] = rows * math.log(square) + count * math.log(rows)
+    return found
 
 
-def fit(model: str, train: Sequence[Episode], test: Sequence[Episode], threads: int) -> Fit:
-    """Fit one friction model."""
+def begun(model: str, fits: Mapping[str, Fit], threads: int) -> World:
+    """The world of a model, starting where the next simpler model ended."""
     world = servo_world("xl330", model, mass=MASS, length=LENGTH, threads=threads)
+    if model not in SIMPLER:
+        return world
+    known = fits[SIMPLER[model]].world.parameters
+    values: dict[str, float] = {}
+    for name in match_names(FREE, world.parameters.names):
+        # What comes from the motor and what from outside begin alike.
+        plain = name.replace("_drive", "").replace("_external", "")
+        for candidate in (name, plain):
+            if candidate in known.names:
+                values[name] = known[candidate].value
+                break
+    return with_published(world, values)
+
+
+def fit(world: World, train: Sequence[Episode], test: Sequence[Episode]) -> Fit:
+    """Fit one friction model."""
     fitted, _, result = identify(world, train, config=config())
     seen, unseen = predict_all(fitted, train, WARMUP), predict_all(fitted, test, WARMUP)
     return Fit(
@@ -122,7 +154,7 @@ def fit(model: str, train: Sequence[Episode], test: Sequence[Episode], threads: 
         train=errors(seen),
         test=errors(unseen),
         predictions=unseen,
-        criterion=criterion(seen, len(result.verdicts)),
+        residuals=[p.channels["joint.pos"].error[:, 0] for p in seen],
     )
 
 
@@ -133,7 +165,6 @@ def compared(fits: dict[str, Fit]) -> dict[str, float]:
         numbers |= {
             f"{model}_train_mae_rad": float(found.train.mean()),
             f"{model}_heldout_mae_rad": float(found.test.mean()),
-            f"{model}_criterion": found.criterion,
         }
         for split in ("train", "test"):
             gain = getattr(fits["m1"], split) - getattr(found, split)
@@ -185,8 +216,12 @@ def main(argv: Sequence[str] | None = None) -> dict[str, float]:
     train = [run for run in runs if not run.id.startswith(HELD_OUT)]
     test = [run for run in runs if run.id.startswith(HELD_OUT)]
     began = time.process_time()
-    fits = {model: fit(model, train, test, opts.threads) for model in MODELS}
-    chosen = min(fits, key=lambda model: fits[model].criterion)
+    fits: dict[str, Fit] = {}
+    for model in MODELS:
+        fits[model] = fit(begun(model, fits, opts.threads), train, test)
+        print(f"{model}: fitted runs {fits[model].train.mean():.4f} rad", flush=True)
+    found = criteria(fits)
+    chosen = min(found, key=lambda model: found[model])
     best = fits[chosen]
     numbers = {
         "heldout_mae_rad": float(best.test.mean()),
@@ -194,7 +229,8 @@ def main(argv: Sequence[str] | None = None) -> dict[str, float]:
         "chosen_model": float(chosen[1:]),
         "coverage90_position": coverage(best.predictions, "joint.pos"),
     }
-    numbers |= compared(fits)
+    numbers |= compared(fits) | {f"{m}_criterion": value for m, value in found.items()}
+    numbers["effective_rows"] = effective_rows(fits[MODELS[-1]].residuals)
     if opts.data is not None:
         numbers |= authors(opts.data, test, opts.threads) | feetech(opts.data, opts.threads)
     numbers["cpu_seconds"] = time.process_time() - began
