@@ -10,10 +10,14 @@ from typing import Annotated
 import numpy as np
 from tyro.conf import Positional, arg
 
+from sameworld.cli.capturing import is_raw, mapped_episodes
 from sameworld.cli.console import Grid, say, say_facts, say_grid
 from sameworld.cli.sources import episodes_from, scene_from
+from sameworld.core.episode import Episode
+from sameworld.core.errors import EpisodeError
 from sameworld.core.predict import predict_all
 from sameworld.core.prediction import Prediction
+from sameworld.core.scene import Scene
 from sameworld.core.spec import ChannelSpec
 from sameworld.loops.calibrate import prediction_arrays
 from sameworld.report.curves import inside
@@ -30,7 +34,8 @@ class Predict:
 
     Attributes:
         scene: Scene folder, MJCF file or zoo scene; a calibrated one gives intervals.
-        episodes: Episode store or zoo recording, e.g. ``cube_tosses:20``.
+        episodes: Episode store, zoo recording, e.g. ``cube_tosses:20``, or raw recordings.
+        mapping: mapping.json that says which column of raw recordings is which signal.
         warmup: Rows of each channel used to find the start; they are not scored.
         level: Probability of the intervals.
         out: File for the predictions (.npz with ``EPISODE/CHANNEL/time``, ``values``, ``low``,
@@ -40,6 +45,7 @@ class Predict:
 
     scene: Annotated[Positional[str], arg(metavar="SCENE")]
     episodes: Annotated[Positional[str], arg(metavar="EPISODES")]
+    mapping: Path | None = None
     warmup: int = 5
     level: float = 0.9
     out: Path | None = None
@@ -47,8 +53,8 @@ class Predict:
 
     def run(self) -> int:
         """Predict, print the errors, and save the predictions if asked."""
-        world = build(scene_from(self.scene))
-        episodes = episodes_from(self.episodes)
+        scene = scene_from(self.scene)
+        world, episodes = build(scene), self._episodes(scene)
         found = predict_all(world, episodes, self.warmup, level=self.level, seed=self.seed)
         say_facts(_facts(found))
         say_grid(_errors(world.spec.observations, found))
@@ -56,6 +62,15 @@ class Predict:
             write_npz(self.out, prediction_arrays(found))
             say(f"Predictions: {self.out}")
         return 0
+
+    def _episodes(self, scene: Scene) -> tuple[Episode, ...]:
+        if is_raw(self.episodes):
+            return mapped_episodes(scene, self.episodes, self.mapping)[0]
+        if self.mapping is not None:
+            raise EpisodeError(
+                f"'{self.episodes}' has named channels; --mapping is for raw recordings."
+            )
+        return episodes_from(self.episodes)
 
 
 def _facts(found: Sequence[Prediction]) -> dict[str, str]:

@@ -139,7 +139,7 @@ class _Maker:
         )
         fastest = math.sqrt(drive.kp / (joint.inertia_low + servo.armature))
         assumed = [*self._speed(fastest), *self._sag(drive.kp)]
-        if joint.effort < stall:
+        if joint.effort < 0.99 * stall:
             assumed.append(
                 f"joint '{joint.name}': its effort limit {joint.effort:.3g} N m stays; the servo's "
                 f"stall torque is {stall:.3g} N m."

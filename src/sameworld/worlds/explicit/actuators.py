@@ -27,6 +27,13 @@ _LUGRE = (
 )
 #: Model arrays with one number per actuator.
 _SCALARS = ("delay", "armature", "damping")
+#: Units of kp and kv by the unit of a servo's command.
+_SERVO_UNITS = {
+    "rad": ("N m/rad", "N m s/rad"),
+    "m": ("N/m", "N s/m"),
+    "rad/s": ("", "N m s/rad"),
+    "m/s": ("", "N s/m"),
+}
 _TERMS = ("constant", "position", "velocity")
 
 
@@ -156,13 +163,15 @@ def _gains(make: _Builder) -> list[Slot]:
     model, actuator = make.model, make.actuator
     if is_position_servo(model, actuator):
         kp, kv = make.value(_GAIN), make.value(_BIAS, 2, -1.0)
+        stiffness, damping = _SERVO_UNITS.get(control_unit(model, actuator), ("", ""))
         return [
-            make.slot("kp", "", positive(kp), (_GAIN, 0, 1.0), (_BIAS, 1, -1.0)),
-            make.slot("kv", "", positive(kv, high=max(1.0, kp)), (_BIAS, 2, -1.0)),
+            make.slot("kp", stiffness, positive(kp), (_GAIN, 0, 1.0), (_BIAS, 1, -1.0)),
+            make.slot("kv", damping, positive(kv, high=max(1.0, kp)), (_BIAS, 2, -1.0)),
         ]
     if is_velocity_servo(model, actuator):
         kv = make.value(_GAIN)
-        return [make.slot("kv", "", positive(kv), (_GAIN, 0, 1.0), (_BIAS, 2, -1.0))]
+        damping = _SERVO_UNITS.get(control_unit(model, actuator), ("", ""))[1]
+        return [make.slot("kv", damping, positive(kv), (_GAIN, 0, 1.0), (_BIAS, 2, -1.0))]
     slots: list[Slot] = []
     gain, bias = _gain_type(model, actuator), _bias_type(model, actuator)
     if gain == "DCMOTOR":
