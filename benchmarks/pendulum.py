@@ -79,8 +79,10 @@ class Pendulum:
     Attributes:
         name: Name in the files.
         lengths: Lengths of all arms but the last in the model [m].
-        held: Masses [kg] of all arms, and the centre of the last [m]: the scale.
-        guess: Centres of the other arms [m] and moments of all about their centres [kg m^2].
+        masses: Masses of all arms [kg], held.
+        last: Centre of mass of the last arm [m], held: the scale.
+        centres: First guess of the centres of the other arms [m].
+        moments: First guess of all moments about the centres of mass [kg m^2].
     """
 
     name: str
@@ -105,13 +107,14 @@ DOUBLE = Pendulum(
     moments=(5e-4, 5e-4),
 )
 #: The second length is held too: a triple pendulum says two lengths over gravity, one is freed.
+#: Upper arms carry the joints of the lower ones: with light ones their moments would be negative.
 TRIPLE = Pendulum(
     name="triple",
     lengths=(RULER, RULER * 9.0 / 6.8),
-    masses=(0.1, 0.1, 0.1),
-    last=0.2,
-    centres=(0.1, 0.1),
-    moments=(5e-4, 5e-4, 5e-4),
+    masses=(0.4, 0.4, 0.15),
+    last=0.13,
+    centres=(0.05, 0.1),
+    moments=(1e-3, 4e-3, 1e-3),
 )
 
 
