@@ -72,6 +72,11 @@ def test_errors_are_one_readable_block_and_debug_shows_the_traceback(tmp_path):
     assert "Traceback" in done.stderr and "StoreError" in done.stderr
 
 
+def _interruptible():
+    """Background jobs of a shell are started with interrupts ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_interruption_exits_with_130_and_says_how_to_go_on(tmp_path):
     words = [
         "identify",
@@ -88,6 +93,7 @@ def test_interruption_exits_with_130_and_says_how_to_go_on(tmp_path):
         stdin=subprocess.DEVNULL,
         text=True,
         env={**os.environ, "MUJOCO_GL": "disable"},
+        preexec_fn=_interruptible,
     ) as running:
         assert running.stderr is not None
         assert re.match(r"\w+: 0/\d+ ", running.stderr.readline())
