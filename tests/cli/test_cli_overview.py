@@ -72,11 +72,15 @@ def test_errors_are_one_readable_block_and_debug_shows_the_traceback(tmp_path):
     assert "Traceback" in done.stderr and "StoreError" in done.stderr
 
 
-def _interruptible():
-    """Background jobs of a shell are started with interrupts ignored."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+@pytest.fixture
+def interruptible():
+    """Background jobs of a shell ignore interrupts, and so would what they start."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_interruption_exits_with_130_and_says_how_to_go_on(tmp_path):
     words = [
         "identify",
@@ -93,7 +97,6 @@ def test_interruption_exits_with_130_and_says_how_to_go_on(tmp_path):
         stdin=subprocess.DEVNULL,
         text=True,
         env={**os.environ, "MUJOCO_GL": "disable"},
-        preexec_fn=_interruptible,
     ) as running:
         assert running.stderr is not None
         assert re.match(r"\w+: 0/\d+ ", running.stderr.readline())
