@@ -36,7 +36,7 @@ def test_a_robot_description_becomes_a_scene_folder_for_every_verb(urdf, tmp_pat
         == 0
     )
     told = capsys.readouterr().out
-    assert "Assumed:" in told and "Measure:" in told and "sameworld check" in told
+    assert "Assumed:" in told and "Measure:" in told and "sameworld inspect" in told
     assert main(["check", str(out)]) == 0
     assert main(["inspect", str(out)]) == 0
     assert "actuator:elbow.kp" in capsys.readouterr().out

@@ -111,6 +111,8 @@ def test_named_episodes_take_no_mapping(tmp_path, scene, capsys):
     words = ["identify", str(scene), str(tmp_path / "store"), "--mapping", "m.json"]
     assert main([*words, "--free", "x"]) == 2
     assert "--mapping is for raw recordings" in capsys.readouterr().err
+    words = ["predict", str(scene), str(tmp_path / "store"), "--mapping", "m.json"]
+    assert main(words) == 2 and "--mapping is for raw recordings" in capsys.readouterr().err
     assert main(["inspect", str(tmp_path / "store"), "--scene", str(scene)]) == 2
     assert "no raw recording" in capsys.readouterr().err
 

@@ -62,7 +62,7 @@ class Actuate:
             say(f"\n{title}")
             for text in texts:
                 say(f"  - {text}")
-        say(f"\nNext: sameworld check {self.out}")
+        say(f"\nNext: sameworld inspect RECORDING --scene {self.out} --out mapping.json")
         return 0
 
     def _scene(self) -> tuple[Scene, UrdfReport | None]:

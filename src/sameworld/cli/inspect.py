@@ -73,6 +73,10 @@ class Inspect:
             say_mapping(mapping, result)
             if self.out is not None:
                 say(f"Mapping: {self.out}")
+                if mapping.undecided:
+                    say(f"Next: write an answer into each 'answer' of {self.out}.")
+                else:
+                    say(f"Next: sameworld identify {source} {self.path} --mapping {self.out}")
         return 1 if mapping.undecided else 0
 
 

@@ -232,7 +232,10 @@ class _Work:
             f"fast, and let identify fit {gains}, joint:*.damping, joint:*.frictionloss and "
             "joint:*.armature."
         )
-        delays = "Let its delay audit say how late commands and measurements are."
+        delays = (
+            "Free the delay with them (sensor:*.pos.delay): a servo that acts late, taken for a "
+            "prompt one, gives wrong gains in narrow intervals."
+        )
         if self.config.preset == "torque":
             return (
                 "Record torques and positions of every joint, slowly both ways (friction) and fast "

@@ -94,12 +94,13 @@ def _question(found: Sequence[tuple[SignalMap, Target]], *, one_sided: bool) -> 
         Alternative(name="degrees", signals=tuple(s for s, _ in found)),
         Alternative(name="percent", signals=percent),
     )
+    verb = "Is" if len(names) == 1 else "Are"
     span = "0 and 100" if one_sided else "-100 and 100"
     return [
         Question(
             about=f"unit of {', '.join(names)}",
-            text=f"Are {', '.join(names)} degrees, or percent of each joint's range? No unit is "
-            f"stated, and all of them stay between {span}.",
+            text=f"{verb} {', '.join(names)} in degrees, or in percent of the joint's range? No "
+            f"unit is stated, and the numbers stay between {span}.",
             alternatives=answers[::-1] if one_sided else answers,
         )
     ]
