@@ -128,3 +128,14 @@ def test_match_limits_the_parameters_that_are_shown(scene, capsys):
 def test_a_file_for_the_mapping_needs_a_scene(folder, capsys):
     assert main(["inspect", str(folder), "--out", "mapping.json"]) == 2
     assert "add --scene" in capsys.readouterr().err
+
+
+def test_a_doubt_about_many_columns_is_said_once(tmp_path, capsys):
+    for k in range(3):
+        time = np.arange(0, 2, 0.02)
+        angles = 100 * np.sin(time[:, None] + [k, 1.0])
+        write_csv(tmp_path / f"{k}.csv", time, angles, "time,a_pos,b_pos")
+    assert main(["inspect", str(tmp_path)]) == 0
+    page = capsys.readouterr().out
+    assert page.count("looks like degrees") == 1 and "(5 more like this)" in page
+    assert "no gaps, no duplicates, no backward" in page and "longest gap" not in page

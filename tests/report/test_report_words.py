@@ -73,6 +73,13 @@ def test_judgement_follows_the_test_recordings():
     assert "did not clearly change" in words.headline(replace(data, held_out=equal))
 
 
+def test_few_held_out_recordings_are_no_lack_of_change():
+    data = report_data()
+    few = replace(data, held_out=data.held_out[:3])
+    assert words.judgement(few)[2] == "tested on too few recordings to tell"
+    assert " went from " in words.headline(few) and "(no interval)" in words.headline(few)
+
+
 def test_without_held_out_recordings_nothing_is_promised():
     data = with_result(replace(report_data(), held_out=()), holdout=None)
     assert "was not tested" in words.headline(data)

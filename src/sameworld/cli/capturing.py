@@ -48,8 +48,8 @@ _HEADER = (
 )
 #: Columns left out where no stream has any.
 _QUIET = ("gaps", "duplicates", "backward")
-#: What differs between doubts of one kind.
-_SPECIAL = re.compile(r"'[^']*'|\d[\d.:e+-]*")
+#: What differs between doubts of one kind: the stream, quoted names, numbers.
+_SPECIAL = re.compile(r"^\S+: |'[^']*'|\d[\d.:e+-]*")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -66,6 +66,8 @@ def _clause(score: ChannelScore) -> str:
     before, after, unit = errors_text(score)
     verb = {-1: "fell", 1: "grew", 0: "did not clearly change, going"}[score.direction]
     change = f" ({_change(score)})" if score.change is not None else ""
+    if score.change is None:
+        verb, change = "went", " (no interval)"
     return f"{score.name} {verb} from {before} to {after}\u00a0{unit}{change}"
 
 
@@ -94,6 +96,8 @@ def judgement(data: ReportData) -> tuple[str, str, str]:
     directions = [c.direction for c in found.channels]
     if not directions:
         return "?", "fair", "not tested"
+    if all(c.change is None for c in found.channels):
+        return "?", "fair", "tested on too few recordings to tell"
     if max(directions) > 0:
         return ("≈", "fair", "mixed") if min(directions) < 0 else ("✗", "poor", "worse")
     return ("✓", "good", "better") if min(directions) < 0 else ("≈", "fair", "no clear change")
