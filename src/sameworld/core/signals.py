@@ -154,9 +154,9 @@ def check_episode(spec: Spec, episode: Episode, *, names: Sequence[str] | None =
 
 def _check_action(spec: Spec, action: ChannelSpec, episode: Episode) -> None:
     """An action channel must be there and must have been sent while the episode ran."""
-    if action.name not in episode and action.default is not None:
-        return
     if action.name not in episode:
+        if action.default is not None:
+            return
         have = [c.name for c in episode.channels if c.role != "observation"]
         raise EpisodeError(
             f"Episode '{episode.id}' lacks the action channel '{action.name}'. It has actions "

@@ -6,6 +6,8 @@ Actions are the steering angle and the speed that are asked for.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from sameworld.core.arrays import Array
@@ -45,7 +47,7 @@ class _Car(Law):
         """Steering angle and speed that are asked for."""
         return _ACTIONS
 
-    @property
+    @cached_property
     def _line(self) -> DelayLine:
         return DelayLine(_LONGEST_DELAY, self.clock)
 
@@ -81,9 +83,7 @@ class _Car(Law):
         size = self._line.size
         lines = np.stack([memory[..., :size], memory[..., size : 2 * size]], axis=-2)
         if motion.substep == 0:
-            fresh = memory[..., -1, None, None] == 0
-            pushed = self._line.pushed(lines, motion.command)
-            lines = np.where(fresh, self._line.begin(motion.command), pushed)
+            lines = self._line.taken(lines, motion.command, memory[..., -1:] == 0)
         delay = np.repeat(values["delay"][..., None], 2, axis=-1)
         return lines, self._line.read(lines, delay, motion.substep)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -52,7 +53,7 @@ class JointImpedance(Law):
         """The action is a position."""
         return "J"
 
-    @property
+    @cached_property
     def _line(self) -> DelayLine:
         return DelayLine(_LONGEST_DELAY, self.clock)
 
@@ -71,7 +72,7 @@ class JointImpedance(Law):
         if motion.substep == 0:
             fresh = memory[..., -1] == 0
             # Nothing is known of earlier goals: the robot is taken to rest at the one it follows.
-            line = np.where(fresh[..., None], self._line.begin(goal), self._line.pushed(line, goal))
+            line = self._line.taken(line, goal, fresh)
             smooth = np.where(fresh, motion.position + values["offset"], smooth)
         late = self._line.read(line, values["delay"], motion.substep)
         smooth = lagged(smooth, late, values["lag"], self.clock.timestep)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from sameworld.core.arrays import Array
+from sameworld.core.arrays import Array, BoolArray
 from sameworld.worlds.components.law import Clock
 
 __all__ = ["DelayLine", "lagged"]
@@ -34,6 +34,10 @@ class DelayLine:
     def pushed(self, memory: Array, command: Array) -> Array:
         """Memory [..., K] after a control tick with a new command [...]; the newest comes last."""
         return np.concatenate([memory[..., 1:], command[..., None]], axis=-1)
+
+    def taken(self, memory: Array, command: Array, fresh: BoolArray) -> Array:
+        """Memory [..., K] after a control tick; a first (``fresh``) command has lasted for ever."""
+        return np.where(fresh[..., None], self.begin(command), self.pushed(memory, command))
 
     def read(self, memory: Array, delay: Array, substep: int) -> Array:
         """Delayed command [...], mean over the engine step that is ``substep`` into the tick."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -117,7 +118,7 @@ class FirmwareServo(Law):
         )
         return tuple(signal for signal in offered if signal.name in wanted)
 
-    @property
+    @cached_property
     def _line(self) -> DelayLine:
         return DelayLine(_LONGEST_DELAY, self.clock)
 
@@ -135,7 +136,7 @@ class FirmwareServo(Law):
         goal = motion.command[..., 0]
         if motion.substep == 0:
             fresh = memory[..., -1] == 0
-            line = np.where(fresh[..., None], self._line.begin(goal), self._line.pushed(line, goal))
+            line = self._line.taken(line, goal, fresh)
             followed = np.where(fresh, goal, followed)
         wanted = self._line.read(line, values["delay"], motion.substep)
         if self.settings["slew"] == "yes":
