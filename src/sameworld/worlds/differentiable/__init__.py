@@ -1,0 +1,1 @@
+"""A world whose physics can be differentiated, in JAX."""
