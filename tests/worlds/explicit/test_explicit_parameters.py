@@ -18,8 +18,8 @@ from sameworld.core import (
 )
 from sameworld.core.errors import SameworldWarning
 from sameworld.worlds import build
+from sameworld.worlds.compiled.contacts import colliding_pairs
 from sameworld.worlds.explicit import ExplicitConfig, explicit_world
-from sameworld.worlds.explicit.contacts import colliding_pairs
 
 #: Bookkeeping of bounding volumes may differ in order; trajectories are compared besides.
 UNORDERED = ("bvh_aabb", "bvh_nodeid", "bvh_child", "bvh_depth")

@@ -17,9 +17,8 @@ from sameworld.stages.actuate.gains import Design, design
 from sameworld.stages.actuate.plant import JointPlant, Plant, plant_of
 from sameworld.stages.actuate.result import ActuateResult, Drive
 from sameworld.stages.actuate.servos import SERVOS
-from sameworld.worlds.explicit.compile import compile_scene
-from sameworld.worlds.explicit.config import ExplicitConfig
-from sameworld.worlds.explicit.engine import Model
+from sameworld.worlds.compiled.compile import compile_scene
+from sameworld.worlds.compiled.engine import Model
 
 __all__ = ["actuate"]
 
@@ -125,7 +124,7 @@ class _Work:
         )
         scene = replace(self.scene, mjcf=mjcf, belief=self._belief(drives, removed))
         bare = replace(scene, components=(), belief=Belief())
-        _verify(compile_scene(bare, ExplicitConfig()).model, drives, self.config)
+        _verify(compile_scene(bare).model, drives, self.config)
         return scene
 
     def _belief(self, drives: Sequence[Drive], removed: Sequence[str]) -> Belief:

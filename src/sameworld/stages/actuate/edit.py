@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 from sameworld.core.errors import SceneError, listed
 from sameworld.core.scene import Scene
 from sameworld.stages.actuate.result import Drive
-from sameworld.worlds.explicit.mjcf import nested_files
+from sameworld.worlds.compiled.mjcf import nested_files
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

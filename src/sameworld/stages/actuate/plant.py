@@ -11,10 +11,9 @@ import numpy as np
 from sameworld.core.arrays import Array
 from sameworld.core.errors import SceneError
 from sameworld.core.scene import Scene
+from sameworld.worlds.compiled.compile import compile_scene
+from sameworld.worlds.compiled.engine import Model, captured_warnings, mj
 from sameworld.worlds.explicit.build import explicit_world
-from sameworld.worlds.explicit.compile import compile_scene
-from sameworld.worlds.explicit.config import ExplicitConfig
-from sameworld.worlds.explicit.engine import Model, captured_warnings, mj
 
 __all__ = ["JointPlant", "Plant", "plant_of"]
 
@@ -93,7 +92,7 @@ def _model(scene: Scene) -> Model:
     names = [n for n in scene.belief.names if n.startswith("component:")]
     bare = replace(scene, components=(), belief=scene.belief.without(names))
     if not len(bare.belief):
-        return compile_scene(bare, ExplicitConfig()).model
+        return compile_scene(bare).model
     text = explicit_world(bare).mjcf()
     try:
         return mj.MjSpec.from_string(text, assets=dict(bare.assets)).compile()

@@ -9,10 +9,10 @@ from typing import TypeAlias
 import numpy as np
 
 from sameworld.core.arrays import Array
-from sameworld.worlds.explicit.engine import Data, Model, mj
+from sameworld.worlds.compiled.engine import Data, Model, mj
+from sameworld.worlds.compiled.models import Assignment
 from sameworld.worlds.explicit.failures import Failure
 from sameworld.worlds.explicit.layout import INTEGRATION, Layout
-from sameworld.worlds.explicit.models import Assignment
 
 __all__ = ["Batch", "Pipe", "Touched", "filled"]
 

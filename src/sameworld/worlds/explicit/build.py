@@ -7,8 +7,8 @@ import warnings
 from sameworld.core.belief import Belief
 from sameworld.core.errors import SameworldWarning, SceneError, listed
 from sameworld.core.scene import Scene
+from sameworld.worlds.compiled.ineffective import ineffective
 from sameworld.worlds.explicit.config import ExplicitConfig
-from sameworld.worlds.explicit.ineffective import ineffective
 from sameworld.worlds.explicit.kernel import make_kernel
 from sameworld.worlds.explicit.world import ExplicitWorld
 

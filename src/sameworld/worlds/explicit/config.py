@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import get_args
 
 from sameworld.core.errors import SceneError
+from sameworld.worlds.compiled.config import CompileConfig
+from sameworld.worlds.compiled.models import Edits
 
 __all__ = ["ExplicitConfig"]
 
@@ -36,17 +37,18 @@ class ExplicitConfig:
     pairs: int | tuple[str, ...] = 32
     models: int = 256
     memory: int = 64 * 2**20
-    edits: Literal["fields", "recompile"] = "fields"
+    edits: Edits = "fields"
     guard: Path | None = None
 
     def __post_init__(self) -> None:
-        if self.period is not None and not (math.isfinite(self.period) and self.period > 0):
-            raise SceneError(f"Control period is {self.period} s; it must be positive.")
+        self.compiling()
         if self.threads < 0:
             raise SceneError(f"threads is {self.threads}; use 1, a larger number, or 0 for all.")
         if self.models < 1 or self.memory < 2**16:
             raise SceneError("ExplicitConfig needs models >= 1 and memory >= 65536 bytes.")
-        if isinstance(self.pairs, int) and self.pairs < 0:
-            raise SceneError(f"pairs is {self.pairs}; use a count >= 0 or patterns like 'cube+*'.")
-        if self.edits not in ("fields", "recompile"):
+        if self.edits not in get_args(Edits):
             raise SceneError(f"edits is '{self.edits}'; use 'fields' or 'recompile'.")
+
+    def compiling(self) -> CompileConfig:
+        """The options that decide how the scene is compiled."""
+        return CompileConfig(period=self.period, pairs=self.pairs)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sameworld.core.arrays import Array, BoolArray
-from sameworld.worlds.explicit.engine import Data, Model, captured_warnings, mj
+from sameworld.worlds.compiled.engine import Data, Model, captured_warnings, mj
 from sameworld.worlds.explicit.layout import HUGE, Layout
 
 __all__ = ["Failure", "Tracer", "described", "is_bad_action"]

@@ -19,8 +19,8 @@ from sameworld.core.errors import SpecError, closest, listed
 from sameworld.core.world import Mechanism
 from sameworld.maths.inertia import inertial_vector, rotated
 from sameworld.maths.rotations import matrix_to_quat, skew
-from sameworld.worlds.explicit.engine import Data, Model, mj
-from sameworld.worlds.explicit.models import Assignment
+from sameworld.worlds.compiled.engine import Data, Model, mj
+from sameworld.worlds.compiled.models import Assignment
 
 __all__ = [
     "body_poses",

@@ -15,9 +15,8 @@ from sameworld.core.parameters import Parameter
 from sameworld.core.scene import Scene
 from sameworld.core.spec import Spec
 from sameworld.core.world import Mechanism
-from sameworld.worlds.components.law import Clock
-from sameworld.worlds.explicit.addresses import model_slots
-from sameworld.worlds.explicit.attach import (
+from sameworld.worlds.compiled.addresses import model_slots
+from sameworld.worlds.compiled.attach import (
     Group,
     attach,
     component_actions,
@@ -26,26 +25,27 @@ from sameworld.worlds.explicit.attach import (
     component_starts,
     grouped,
 )
-from sameworld.worlds.explicit.channels import (
+from sameworld.worlds.compiled.channels import (
     Signal,
     action_channels,
     joint_signals,
     sensor_signals,
     unique_names,
 )
-from sameworld.worlds.explicit.compile import Compiled, compile_scene
+from sameworld.worlds.compiled.compile import Compiled, compile_scene
+from sameworld.worlds.compiled.engine import Model, mj
+from sameworld.worlds.compiled.models import Models
+from sameworld.worlds.compiled.sensing import Sensing, sensor_slots
+from sameworld.worlds.compiled.slots import Slot
+from sameworld.worlds.compiled.start import StartMap, start_map
+from sameworld.worlds.components.law import Clock
 from sameworld.worlds.explicit.composed import Composed
 from sameworld.worlds.explicit.config import ExplicitConfig
-from sameworld.worlds.explicit.engine import Model, mj
 from sameworld.worlds.explicit.failures import Failure
 from sameworld.worlds.explicit.inverse import mechanism
 from sameworld.worlds.explicit.layout import INTEGRATION, Layout
-from sameworld.worlds.explicit.models import Models
 from sameworld.worlds.explicit.render import Painter
-from sameworld.worlds.explicit.sensing import Sensing, sensor_slots
 from sameworld.worlds.explicit.simulator import Simulator, Trace
-from sameworld.worlds.explicit.slots import Slot
-from sameworld.worlds.explicit.start import StartMap, start_map
 
 __all__ = ["Kernel", "make_kernel"]
 
@@ -94,7 +94,12 @@ class Kernel:
     @cached_property
     def models(self) -> Models:
         """Edited models by parameter values."""
-        return Models(self.compiled, self.slots[: self.edits], self.config)
+        return Models(
+            self.compiled,
+            self.slots[: self.edits],
+            limit=self.config.models,
+            edits=self.config.edits,
+        )
 
     @cached_property
     def simulator(self) -> Simulator:
@@ -237,7 +242,7 @@ def make_kernel(scene: Scene, config: ExplicitConfig) -> Kernel:
     Raises:
         SceneError: The scene cannot be compiled or names signals twice.
     """
-    compiled = compile_scene(scene, config)
+    compiled = compile_scene(scene, config.compiling())
     model = compiled.model
     clock = Clock(timestep=float(model.opt.timestep), substeps=compiled.substeps)
     attached = attach(scene, model, clock)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sameworld.core.arrays import Array, BoolArray
-from sameworld.worlds.explicit.engine import Model, mj
+from sameworld.worlds.compiled.engine import Model, mj
 
 __all__ = ["HUGE", "INTEGRATION", "Layout"]
 

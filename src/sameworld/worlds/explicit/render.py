@@ -11,11 +11,11 @@ from sameworld.core.arrays import Array
 from sameworld.core.errors import SceneError, closest, listed
 from sameworld.core.records import Camera
 from sameworld.maths.rotations import quat_to_matrix
-from sameworld.worlds.explicit.engine import Data, Model, captured_warnings, mj
+from sameworld.worlds.compiled.engine import Data, Model, captured_warnings, mj
 from sameworld.worlds.explicit.layout import INTEGRATION, Layout
 
 if TYPE_CHECKING:
-    from sameworld.worlds.explicit.models import Assignment
+    from sameworld.worlds.compiled.models import Assignment
     from sameworld.worlds.explicit.simulator import Simulator
 
 __all__ = ["Painter"]

@@ -22,8 +22,8 @@ from sameworld.core.parameters import Parameter
 from sameworld.core.scene import HistoryLine, Scene
 from sameworld.store.urdf_mjcf import robot_mjcf, static_links, welded_groups
 from sameworld.store.urdf_robot import UrdfInertial, UrdfLink, UrdfRobot
-from sameworld.worlds.explicit.engine import Model, captured_warnings, mj
-from sameworld.worlds.explicit.inertial import Inertial
+from sameworld.worlds.compiled.engine import Model, captured_warnings, mj
+from sameworld.worlds.compiled.inertial import Inertial
 from sameworld.worlds.explicit.urdf_doubts import UNACCEPTABLE, Doubt, doubts_of, is_frame, softened
 from sameworld.worlds.explicit.urdf_geometry import LinkGeometry, link_geometries
 

@@ -14,7 +14,7 @@ from sameworld.maths.inertia import moved, rotated
 from sameworld.maths.rotations import rotate
 from sameworld.store.urdf_mjcf import geometry_mjcf
 from sameworld.store.urdf_robot import UrdfInertial, UrdfLink, UrdfRobot
-from sameworld.worlds.explicit.engine import Model, captured_warnings, mj
+from sameworld.worlds.compiled.engine import Model, captured_warnings, mj
 
 __all__ = ["LinkGeometry", "hull_solid", "link_geometries"]
 

@@ -18,8 +18,8 @@ from sameworld.core.scene import Scene
 from sameworld.core.spec import Spec
 from sameworld.core.values import Values
 from sameworld.core.world import Context, Mechanism, Rollout, State
+from sameworld.worlds.compiled.engine import Model
 from sameworld.worlds.explicit import inverse as dynamics
-from sameworld.worlds.explicit.engine import Model
 from sameworld.worlds.explicit.failures import Failure
 from sameworld.worlds.explicit.guard import dump_failure
 from sameworld.worlds.explicit.kernel import Kernel

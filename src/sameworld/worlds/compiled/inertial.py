@@ -22,8 +22,8 @@ from sameworld.maths.inertia import (
     principal,
     rotated,
 )
-from sameworld.worlds.explicit.engine import Model
-from sameworld.worlds.explicit.slots import Slot, around, positive
+from sameworld.worlds.compiled.engine import Model
+from sameworld.worlds.compiled.slots import Slot, around, positive
 
 __all__ = ["COORDINATES", "Inertial", "body_slots", "edited_inertial"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from sameworld.core.parameters import Parameter
-from sameworld.worlds.explicit.engine import Model
+from sameworld.worlds.compiled.engine import Model
 
 __all__ = ["Bounds", "FieldWrite", "Slot", "SpecWrite", "around", "positive", "read_slot"]
 

@@ -16,9 +16,9 @@ import numpy as np
 from sameworld.core.arrays import Array
 from sameworld.core.spec import ChannelSpec
 from sameworld.maths.rotations import slerp
-from sameworld.worlds.explicit.channels import Signal
-from sameworld.worlds.explicit.engine import Model
-from sameworld.worlds.explicit.slots import Slot
+from sameworld.worlds.compiled.channels import Signal
+from sameworld.worlds.compiled.engine import Model
+from sameworld.worlds.compiled.slots import Slot
 
 __all__ = ["Sensing", "history_name", "sensor_slots"]
 

@@ -5,24 +5,25 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass
 from math import isfinite
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sameworld.core.arrays import Array
 from sameworld.core.errors import SceneError
-from sameworld.worlds.explicit.compile import Compiled, compile_spec
-from sameworld.worlds.explicit.config import ExplicitConfig
-from sameworld.worlds.explicit.edits import Change, Editor
-from sameworld.worlds.explicit.engine import Model, mj
-from sameworld.worlds.explicit.slots import Slot
+from sameworld.worlds.compiled.compile import Compiled, compile_spec
+from sameworld.worlds.compiled.edits import Change, Editor
+from sameworld.worlds.compiled.engine import Model, mj
+from sameworld.worlds.compiled.slots import Slot
 
-__all__ = ["Assignment", "Edited", "Models"]
+__all__ = ["Assignment", "Edited", "Edits", "Models"]
 
 #: Bytes that edited models may take, and how many are kept however large they are.
 _BUDGET = 512 * 2**20
 _FEWEST = 2
+#: How parameters reach a model.
+Edits: TypeAlias = Literal["fields", "recompile"]
 _Key: TypeAlias = tuple[tuple[Change, ...], frozenset[str]]
 
 
@@ -64,14 +65,22 @@ class Models:
     Args:
         compiled: The scene.
         slots: Its model slots, in the order of the parameter columns.
-        config: Cache size and the way of editing.
+        limit: Edited models kept; fewer where meshes make them large.
+        edits: ``fields`` edits copies of the compiled model, ``recompile`` compiles again.
     """
 
-    def __init__(self, compiled: Compiled, slots: tuple[Slot, ...], config: ExplicitConfig) -> None:
+    def __init__(
+        self,
+        compiled: Compiled,
+        slots: tuple[Slot, ...],
+        *,
+        limit: int = 256,
+        edits: Edits = "fields",
+    ) -> None:
         self.editor = Editor(compiled=compiled, slots=slots)
         size = int(mj.mj_sizeModel(compiled.model))
-        self.limit = max(_FEWEST, min(config.models, _BUDGET // size))
-        self._recompiles = config.edits == "recompile"
+        self.limit = max(_FEWEST, min(limit, _BUDGET // size))
+        self._recompiles = edits == "recompile"
         self._base = np.array([slot.value for slot in slots])
         self.plain = Edited(model=compiled.model)
         self._kept: OrderedDict[_Key, Edited] = OrderedDict()

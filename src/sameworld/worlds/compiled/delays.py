@@ -6,7 +6,7 @@ import copy
 
 import numpy as np
 
-from sameworld.worlds.explicit.engine import Data, Model, mj
+from sameworld.worlds.compiled.engine import Data, Model, mj
 
 __all__ = ["fill_delay_buffers"]
 

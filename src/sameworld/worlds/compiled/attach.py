@@ -14,13 +14,13 @@ from sameworld.core.errors import SceneError, closest, listed
 from sameworld.core.parameters import Parameter
 from sameworld.core.scene import Component, Scene
 from sameworld.core.spec import ChannelSpec
+from sameworld.worlds.compiled.actuators import is_direct_drive
+from sameworld.worlds.compiled.channels import Signal
+from sameworld.worlds.compiled.engine import Model, mj
+from sameworld.worlds.compiled.slots import Slot
 from sameworld.worlds.components.law import Clock, Field, Law
 from sameworld.worlds.components.law import Signal as LawSignal
 from sameworld.worlds.components.registry import law_of
-from sameworld.worlds.explicit.actuators import is_direct_drive
-from sameworld.worlds.explicit.channels import Signal
-from sameworld.worlds.explicit.engine import Model, mj
-from sameworld.worlds.explicit.slots import Slot
 
 __all__ = [
     "Attached",

@@ -12,7 +12,7 @@ from sameworld.core.arrays import Array
 from sameworld.core.belief import Belief
 from sameworld.core.manifolds import normalised, quat_exp, quat_log
 from sameworld.core.parameters import Parameter
-from sameworld.worlds.explicit.engine import Model, mj
+from sameworld.worlds.compiled.engine import Model, mj
 
 __all__ = ["StartMap", "start_map"]
 

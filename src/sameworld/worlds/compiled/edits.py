@@ -19,11 +19,11 @@ from sameworld.core.arrays import Array
 from sameworld.core.errors import SceneError
 from sameworld.core.manifolds import compose, inverse, normalised
 from sameworld.maths.rotations import rotate
-from sameworld.worlds.explicit.compile import Compiled, compile_spec
-from sameworld.worlds.explicit.contacts import ContactParameters, contact_parameters, write_pair
-from sameworld.worlds.explicit.engine import Data, Model, SpecTree, mj
-from sameworld.worlds.explicit.inertial import Inertial, edited_inertial
-from sameworld.worlds.explicit.slots import Slot, SpecWrite
+from sameworld.worlds.compiled.compile import Compiled, compile_spec
+from sameworld.worlds.compiled.contacts import ContactParameters, contact_parameters, write_pair
+from sameworld.worlds.compiled.engine import Data, Model, SpecTree, mj
+from sameworld.worlds.compiled.inertial import Inertial, edited_inertial
+from sameworld.worlds.compiled.slots import Slot, SpecWrite
 
 __all__ = ["Change", "Editor"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sameworld.core.arrays import Array
-from sameworld.worlds.explicit.engine import Model, mj
+from sameworld.worlds.compiled.engine import Model, mj
 
 __all__ = ["ContactParameters", "colliding_pairs", "contact_parameters", "write_pair"]
 

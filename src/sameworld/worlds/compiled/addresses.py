@@ -7,11 +7,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from sameworld.worlds.explicit.actuators import actuator_slots
-from sameworld.worlds.explicit.compile import Compiled
-from sameworld.worlds.explicit.engine import Model, mj
-from sameworld.worlds.explicit.inertial import body_slots
-from sameworld.worlds.explicit.slots import Bounds, FieldWrite, Slot, SpecWrite, around, positive
+from sameworld.worlds.compiled.actuators import actuator_slots
+from sameworld.worlds.compiled.compile import Compiled
+from sameworld.worlds.compiled.engine import Model, mj
+from sameworld.worlds.compiled.inertial import body_slots
+from sameworld.worlds.compiled.slots import Bounds, FieldWrite, Slot, SpecWrite, around, positive
 
 __all__ = ["model_slots", "pair_names"]
 

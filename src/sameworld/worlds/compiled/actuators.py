@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from sameworld.worlds.explicit.engine import Model, mj
-from sameworld.worlds.explicit.slots import Bounds, FieldWrite, Slot, SpecWrite, around, positive
+from sameworld.worlds.compiled.engine import Model, mj
+from sameworld.worlds.compiled.slots import Bounds, FieldWrite, Slot, SpecWrite, around, positive
 
 __all__ = [
     "actuator_slots",

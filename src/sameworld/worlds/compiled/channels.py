@@ -12,8 +12,8 @@ import numpy as np
 from sameworld.core.arrays import Array
 from sameworld.core.errors import SceneError, listed
 from sameworld.core.spec import ChannelSpec
-from sameworld.worlds.explicit.actuators import control_unit
-from sameworld.worlds.explicit.engine import Model, mj
+from sameworld.worlds.compiled.actuators import control_unit
+from sameworld.worlds.compiled.engine import Model, mj
 
 __all__ = ["Signal", "action_channels", "joint_signals", "sensor_signals", "unique_names"]
 

@@ -13,11 +13,11 @@ import numpy as np
 
 from sameworld.core.errors import SameworldWarning, SceneError
 from sameworld.core.scene import Scene
-from sameworld.worlds.explicit.config import ExplicitConfig
-from sameworld.worlds.explicit.contacts import colliding_pairs, contact_parameters
-from sameworld.worlds.explicit.engine import Model, SpecTree, captured_warnings, mj
-from sameworld.worlds.explicit.mjcf import nested_files
-from sameworld.worlds.explicit.sanity import (
+from sameworld.worlds.compiled.config import CompileConfig
+from sameworld.worlds.compiled.contacts import colliding_pairs, contact_parameters
+from sameworld.worlds.compiled.engine import Model, SpecTree, captured_warnings, mj
+from sameworld.worlds.compiled.mjcf import nested_files
+from sameworld.worlds.compiled.sanity import (
     check_inertials,
     warn_implausible,
     warn_leaky_meshes,
@@ -58,12 +58,17 @@ class Compiled:
         return compile_spec(spec, "scene")
 
 
-def compile_scene(scene: Scene, config: ExplicitConfig) -> Compiled:
+def compile_scene(scene: Scene, config: CompileConfig | None = None) -> Compiled:
     """Compile a scene after all checks.
+
+    Args:
+        scene: The scene.
+        config: Control period and contact pairs; the usual ones if not given.
 
     Raises:
         SceneError: Unsafe or malformed MJCF, unphysical inertia, or a period that does not fit.
     """
+    config = config or CompileConfig()
     spec = _parsed(scene)
     check_inertials(spec)
     spec.compiler.fusestatic = False
@@ -201,7 +206,7 @@ def _fresh(name: str, taken: set[str]) -> str:
 
 
 def _chosen_pairs(
-    model: Model, config: ExplicitConfig, believed: Iterable[str]
+    model: Model, config: CompileConfig, believed: Iterable[str]
 ) -> tuple[tuple[int, int], ...]:
     """Pairs that get parameters of their own."""
     candidates = colliding_pairs(model)
@@ -243,10 +248,10 @@ def _add_pair(spec: SpecTree, model: Model, pair: tuple[int, int]) -> str:
 # ---- time ----------------------------------------------------------------------------------
 
 
-def _period(model: Model, config: ExplicitConfig) -> tuple[float, int]:
+def _period(model: Model, config: CompileConfig) -> tuple[float, int]:
     """Control period and engine steps in it."""
     timestep = float(model.opt.timestep)
-    period, where = config.period, "ExplicitConfig.period"
+    period, where = config.period, "the option 'period'"
     if period is None:
         index = mj.mj_name2id(model, mj.mjtObj.mjOBJ_NUMERIC, "control_period")
         if index < 0:

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from sameworld.core.address import Address
+from sameworld.worlds.compiled.addresses import pair_names
+from sameworld.worlds.compiled.attach import Group
+from sameworld.worlds.compiled.compile import Compiled
+from sameworld.worlds.compiled.contacts import colliding_pairs, contact_parameters
+from sameworld.worlds.compiled.engine import Model, mj
+from sameworld.worlds.compiled.slots import Slot
 from sameworld.worlds.components.law import Law
-from sameworld.worlds.explicit.addresses import pair_names
-from sameworld.worlds.explicit.attach import Group
-from sameworld.worlds.explicit.compile import Compiled
-from sameworld.worlds.explicit.contacts import colliding_pairs, contact_parameters
-from sameworld.worlds.explicit.engine import Model, mj
-from sameworld.worlds.explicit.slots import Slot
 
 __all__ = ["ineffective"]
 

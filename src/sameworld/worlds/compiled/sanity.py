@@ -9,7 +9,7 @@ import numpy as np
 
 from sameworld.core.errors import SameworldWarning, SceneError
 from sameworld.maths.inertia import inertia_problem
-from sameworld.worlds.explicit.engine import Model, SpecTree, mj
+from sameworld.worlds.compiled.engine import Model, SpecTree, mj
 
 __all__ = ["check_inertials", "warn_implausible", "warn_leaky_meshes"]
 

@@ -1,0 +1,1 @@
+"""A scene compiled: what worlds that compute physics share, whatever integrates it."""
