@@ -7,12 +7,14 @@ Actions are the steering angle and the speed that are asked for.
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from sameworld.core.arrays import Array
+from sameworld.worlds.components.arrays import at_tick, namespace
 from sameworld.worlds.components.goals import DelayLine, lagged
-from sameworld.worlds.components.law import Effect, Field, Law, Motion, Signal, Values
+from sameworld.worlds.components.law import Effect, Field, Law, Motion, Signal, Values, library
 
 __all__ = ["DynamicCar", "KinematicCar"]
 
@@ -72,36 +74,43 @@ class _Car(Law):
 
     def begin(self, values: Values, starts: Values, motion: Motion) -> Array:
         """Steering and speed of the start; no command yet."""
-        memory = np.zeros((*motion.position.shape[:2], self.memory()))
-        memory[..., -3] = starts["steer"]
-        if "speed" in starts:
-            memory[..., -2] = starts["speed"]
-        return memory
+        blank = super().begin(values, starts, motion)
+        xp = namespace(blank, *starts.values())
+        steer = starts["steer"]
+        moving = xp.stack([steer, self._speed(starts, motion), xp.zeros_like(steer)], axis=-1)
+        return xp.concatenate([blank[..., :-3], moving], axis=-1)
 
-    def _commanded(self, values: Values, memory: Array, motion: Motion) -> tuple[Array, Array]:
-        """Delay lines after this step's commands [B, n, 2K]; delayed commands [B, n, 2]."""
-        size = self._line.size
-        lines = np.stack([memory[..., :size], memory[..., size : 2 * size]], axis=-2)
-        if motion.substep == 0:
-            lines = self._line.taken(lines, motion.command, memory[..., -1:] == 0)
-        delay = np.repeat(values["delay"][..., None], 2, axis=-1)
+    def _speed(self, starts: Values, motion: Motion) -> Array:
+        """Forward speed at the start."""
+        return starts["speed"]
+
+    def _commanded(
+        self, xp: Any, values: Values, memory: Array, motion: Motion
+    ) -> tuple[Array, Array]:
+        """Delay lines after this step's commands [B, n, 2, K]; delayed commands [B, n, 2]."""
+        size, fresh = self._line.size, memory[..., -1:] == 0
+        before = xp.stack([memory[..., :size], memory[..., size : 2 * size]], axis=-2)
+        lines = at_tick(
+            motion.substep, lambda: self._line.taken(before, motion.command, fresh), before
+        )
+        delay = xp.repeat(values["delay"][..., None], 2, axis=-1)
         return lines, self._line.read(lines, delay, motion.substep)
 
     def _followed(
-        self, values: Values, memory: Array, motion: Motion, speed: Array
+        self, xp: Any, values: Values, memory: Array, motion: Motion, speed: Array
     ) -> tuple[Array, Array, Array]:
         """Delay lines, steering angle and forward speed after this step."""
-        lines, late = self._commanded(values, memory, motion)
+        lines, late = self._commanded(xp, values, memory, motion)
         steer = values["steer_gain"] * late[..., 0] + values["steer_offset"]
         steer = lagged(memory[..., -3], steer, values["steer_lag"], self.clock.timestep)
         wanted = values["speed_gain"] * late[..., 1] + values["speed_offset"]
         return lines, steer, lagged(speed, wanted, values["speed_lag"], self.clock.timestep)
 
 
-def _kept(lines: Array, steer: Array, speed: Array) -> Array:
+def _kept(xp: Any, lines: Array, steer: Array, speed: Array) -> Array:
     flat = lines.reshape(*steer.shape, -1)
-    ones = np.ones_like(steer)
-    return np.concatenate([flat, np.stack([steer, speed, ones], axis=-1)], axis=-1)
+    last = xp.stack([steer, speed, xp.ones_like(steer)], axis=-1)
+    return xp.concatenate([flat, last], axis=-1)
 
 
 class KinematicCar(_Car):
@@ -126,15 +135,15 @@ class KinematicCar(_Car):
 
     def act(self, values: Values, memory: Array, motion: Motion) -> Effect:
         """Velocities of the planar joints, taken at the middle of the step."""
-        before = memory[..., -2]
-        lines, steer, speed = self._followed(values, memory, motion, before)
+        xp, before = library(values, memory, motion), memory[..., -2]
+        lines, steer, speed = self._followed(xp, values, memory, motion, before)
         middle, angle = (before + speed) / 2, (memory[..., -3] + steer) / 2
-        rate = middle * np.tan(angle) / values["wheelbase"]
+        rate = middle * xp.tan(angle) / values["wheelbase"]
         heading = motion.position[..., 2] + 0.5 * self.clock.timestep * rate
-        cosine, sine, across = np.cos(heading), np.sin(heading), values["rear"] * rate
+        cosine, sine, across = xp.cos(heading), xp.sin(heading), values["rear"] * rate
         x, y = middle * cosine - across * sine, middle * sine + across * cosine
-        velocity = np.stack([x, y, rate], axis=-1)
-        return Effect(memory=_kept(lines, steer, speed), velocity=velocity)
+        velocity = xp.stack([x, y, rate], axis=-1)
+        return Effect(memory=_kept(xp, lines, steer, speed), velocity=velocity)
 
 
 class DynamicCar(_Car):
@@ -161,11 +170,9 @@ class DynamicCar(_Car):
             *_command_fields(),
         )
 
-    def begin(self, values: Values, starts: Values, motion: Motion) -> Array:
-        """As told, with the forward speed of the joints' start velocity."""
-        memory = super().begin(values, starts, motion)
-        memory[..., -2] = _body_frame(motion)[0]
-        return memory
+    def _speed(self, starts: Values, motion: Motion) -> Array:
+        """Forward speed of the joints' start velocity."""
+        return _body_frame(motion)[0]
 
     def starts(self) -> tuple[Field, ...]:
         """Steering angle; speed and slip are those of the joints."""
@@ -178,35 +185,37 @@ class DynamicCar(_Car):
 
     def act(self, values: Values, memory: Array, motion: Motion) -> Effect:
         """Forces and torque on the planar joints."""
+        xp = library(values, memory, motion)
         forward, sideways, rate = _body_frame(motion)
-        lines, steer, wanted = self._followed(values, memory, motion, forward)
+        lines, steer, wanted = self._followed(xp, values, memory, motion, forward)
         mass = motion.mass[..., 0]
         pull = mass * (wanted - forward) / self.clock.timestep
         front, rear = values["front"], values["rear"]
-        slow = np.maximum(np.abs(forward), _SLOWEST)
-        slip_front = np.arctan2(sideways + front * rate, slow) - steer * np.sign(forward)
-        slip_rear = np.arctan2(sideways - rear * rate, slow)
+        slow = xp.maximum(xp.abs(forward), _SLOWEST)
+        slip_front = xp.arctan2(sideways + front * rate, slow) - steer * xp.sign(forward)
+        slip_rear = xp.arctan2(sideways - rear * rate, slow)
         weight = mass * 9.81 / (front + rear)
-        held_front = _tyre(values["stiffness_front"], slip_front, values["grip"] * weight * rear)
-        held_rear = _tyre(values["stiffness_rear"], slip_rear, values["grip"] * weight * front)
-        along = pull - held_front * np.sin(steer)
-        across = held_front * np.cos(steer) + held_rear
-        turn = front * held_front * np.cos(steer) - rear * held_rear
-        cosine, sine = np.cos(motion.position[..., 2]), np.sin(motion.position[..., 2])
-        force = np.stack(
+        grip = values["grip"] * weight
+        held_front = _tyre(xp, values["stiffness_front"], slip_front, grip * rear)
+        held_rear = _tyre(xp, values["stiffness_rear"], slip_rear, grip * front)
+        along = pull - held_front * xp.sin(steer)
+        across = held_front * xp.cos(steer) + held_rear
+        turn = front * held_front * xp.cos(steer) - rear * held_rear
+        cosine, sine = xp.cos(motion.position[..., 2]), xp.sin(motion.position[..., 2])
+        force = xp.stack(
             [along * cosine - across * sine, along * sine + across * cosine, turn], axis=-1
         )
-        return Effect(memory=_kept(lines, steer, wanted), force=force)
+        return Effect(memory=_kept(xp, lines, steer, wanted), force=force)
 
 
 def _body_frame(motion: Motion) -> tuple[Array, Array, Array]:
     """Forward speed, sideways speed, yaw rate."""
-    heading = motion.position[..., 2]
+    heading, xp = motion.position[..., 2], namespace(motion.position)
     x, y, rate = (motion.velocity[..., k] for k in range(3))
-    cosine, sine = np.cos(heading), np.sin(heading)
+    cosine, sine = xp.cos(heading), xp.sin(heading)
     return x * cosine + y * sine, y * cosine - x * sine, rate
 
 
-def _tyre(stiffness: Array, slip: Array, most: Array) -> Array:
+def _tyre(xp: Any, stiffness: Array, slip: Array, most: Array) -> Array:
     """Lateral force: linear for small slip, at most ``most``."""
-    return -most * np.tanh(stiffness * slip / most)
+    return -most * xp.tanh(stiffness * slip / most)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from sameworld.core.arrays import Array
+from sameworld.worlds.components.arrays import at_tick, namespace
 from sameworld.worlds.components.goals import DelayLine, lagged
-from sameworld.worlds.components.law import Effect, Field, Law, Motion, Signal, Values
+from sameworld.worlds.components.law import Effect, Field, Law, Motion, Signal, Values, library
 
 __all__ = ["FilteredPD", "JointImpedance"]
 
@@ -65,22 +66,32 @@ class JointImpedance(Law):
         """Past goals, the smoothed goal, and whether the first goal has come."""
         return self._line.size + 2
 
+    def _told(self, xp: Any, values: Values, memory: Array, motion: Motion) -> Array:
+        """Memory with this tick's goal.
+
+        Nothing is known of earlier goals: the robot is taken to rest at the one it follows.
+        """
+        fresh = memory[..., -1] == 0
+        line = self._line.taken(memory[..., :-2], motion.command[..., 0], fresh)
+        smooth = xp.where(fresh, motion.position + values["offset"], memory[..., -2])
+        return _kept(xp, line, smooth)
+
     def act(self, values: Values, memory: Array, motion: Motion) -> Effect:
         """Force of spring and damper, and the load carried along."""
+        xp = library(values, memory, motion)
+        memory = at_tick(motion.substep, lambda: self._told(xp, values, memory, motion), memory)
         line, smooth = memory[..., :-2], memory[..., -2]
-        goal = motion.command[..., 0]
-        if motion.substep == 0:
-            fresh = memory[..., -1] == 0
-            # Nothing is known of earlier goals: the robot is taken to rest at the one it follows.
-            line = self._line.taken(line, goal, fresh)
-            smooth = np.where(fresh, motion.position + values["offset"], smooth)
         late = self._line.read(line, values["delay"], motion.substep)
         smooth = lagged(smooth, late, values["lag"], self.clock.timestep)
         error = smooth - motion.position - values["offset"]
         force = values["stiffness"] * error - values["damping"] * motion.velocity
         force = force - values["compensation"] * motion.load
-        kept = np.concatenate([line, smooth[..., None], np.ones((*smooth.shape, 1))], axis=-1)
-        return Effect(memory=kept, force=force)
+        return Effect(memory=_kept(xp, line, smooth), force=force)
+
+
+def _kept(xp: Any, line: Array, smooth: Array) -> Array:
+    last = xp.stack([smooth, xp.ones_like(smooth)], axis=-1)
+    return xp.concatenate([line, last], axis=-1)
 
 
 class FilteredPD(Law):
@@ -136,17 +147,22 @@ class FilteredPD(Law):
         """Past samples as if the joint had moved with its start velocity."""
         before = motion.position - self.clock.period * motion.velocity
         earlier = before - self.clock.period * motion.velocity
-        return np.stack([before, earlier, np.zeros_like(before)], axis=-1)
+        xp = namespace(before)
+        return xp.stack([before, earlier, xp.zeros_like(before)], axis=-1)
+
+    def _sampled(self, values: Values, memory: Array, motion: Motion) -> Array:
+        """Memory with this tick's sample and output."""
+        xp = library(values, memory, motion)
+        speed = (motion.position - memory[..., 1]) / (2 * self.clock.period)
+        wanted = values["kv"] * (values["kp"] * (motion.command[..., 0] - motion.position))
+        output = wanted - values["kv"] * speed
+        if self.settings["disturbance"] == "yes":
+            output = output + motion.inputs["disturbance"]
+        output = xp.clip(output, -values["limit"], values["limit"])
+        return xp.stack([motion.position, memory[..., 0], output], axis=-1)
 
     def act(self, values: Values, memory: Array, motion: Motion) -> Effect:
         """Force of the held output; a new output at the beginning of a tick."""
-        if motion.substep == 0:
-            speed = (motion.position - memory[..., 1]) / (2 * self.clock.period)
-            wanted = values["kv"] * (values["kp"] * (motion.command[..., 0] - motion.position))
-            output = wanted - values["kv"] * speed
-            if self.settings["disturbance"] == "yes":
-                output = output + motion.inputs["disturbance"]
-            output = np.clip(output, -values["limit"], values["limit"])
-            memory = np.stack([motion.position, memory[..., 0], output], axis=-1)
+        memory = at_tick(motion.substep, lambda: self._sampled(values, memory, motion), memory)
         force = values["drive_gain"] * memory[..., 2] + values["offset"]
         return Effect(memory=memory, force=force)

@@ -7,13 +7,12 @@ included.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import ClassVar
-
-import numpy as np
+from typing import Any, ClassVar
 
 from sameworld.core.arrays import Array
-from sameworld.worlds.components.law import Effect, Field, Law, Motion, Values
+from sameworld.worlds.components.law import Effect, Field, Law, Motion, Values, library
 
 __all__ = ["AsymmetricFriction", "GearFriction"]
 
@@ -87,22 +86,22 @@ class GearFriction(Law):
         """Friction limit and damping at the present velocity and load."""
         stribeck, load, directional, quadratic = _TERMS[self.settings["model"]]
         limit = values["coulomb"]
-        slow = np.zeros_like(limit)
+        xp = library(values, memory, motion)
+        slow = xp.zeros_like(limit)
         if stribeck:
-            speed = np.abs(motion.velocity / values["stribeck_velocity"])
-            slow = np.exp(-(speed ** values["stribeck_exponent"]))
+            slow = _slow(xp, values, motion.velocity)
             limit = limit + slow * values["stribeck"]
         if load and not directional:
-            carried = np.abs(motion.load - motion.drive)
+            carried = xp.abs(motion.load - motion.drive)
             limit = limit + values["load"] * carried
             if stribeck:
                 limit = limit + slow * values["load_stribeck"] * carried
         if directional:
-            limit = limit + _carried(values, motion, "load_external", "load_drive")
+            limit = limit + _carried(xp, values, motion, "load_external", "load_drive")
             names = _with_stribeck("load_external"), _with_stribeck("load_drive")
-            limit = limit + slow * _carried(values, motion, *names)
+            limit = limit + slow * _carried(xp, values, motion, *names)
         if quadratic:
-            limit = limit + slow * _opposed(values, motion)
+            limit = limit + slow * _opposed(xp, values, motion)
         return Effect(memory=memory, friction=limit, damping=values["viscous"])
 
 
@@ -118,15 +117,23 @@ def _with_stribeck(name: str) -> str:
     return name.replace("load", "load_stribeck", 1)
 
 
-def _carried(values: Values, motion: Motion, external: str, drive: str) -> Array:
+def _slow(xp: Any, values: Values, velocity: Array) -> Array:
+    """Share of the Stribeck term: 1 at rest, 0 in fast motion; its derivative at rest is 0."""
+    speed = xp.abs(velocity / values["stribeck_velocity"])
+    still = speed == 0
+    power = xp.where(still, 1.0, speed) ** values["stribeck_exponent"]
+    return xp.exp(-xp.where(still, 0.0, power))
+
+
+def _carried(xp: Any, values: Values, motion: Motion, external: str, drive: str) -> Array:
     """Torque in the gearbox, motor side and outside weighed apart."""
-    return np.abs(motion.load * values[external] - motion.drive * values[drive])
+    return xp.abs(motion.load * values[external] - motion.drive * values[drive])
 
 
-def _opposed(values: Values, motion: Motion) -> Array:
+def _opposed(xp: Any, values: Values, motion: Motion) -> Array:
     """Quadratic part, where motor and load pull against each other."""
-    external, drive = np.abs(motion.load), np.abs(motion.drive)
-    against = np.sign(motion.load) != np.sign(motion.drive)
+    external, drive = xp.abs(motion.load), xp.abs(motion.drive)
+    against = xp.sign(motion.load) != xp.sign(motion.drive)
     driving = values["quadratic_external"] * external**2
     driven = values["quadratic_drive"] * drive**2
     return against * ((external < drive) * driving + (external > drive) * driven)
@@ -152,7 +159,7 @@ class AsymmetricFriction(Law):
             Field(name="coulomb_negative", unit="F", default=0.1),
             Field(name="viscous_positive", unit="F/V", default=0.1),
             Field(name="viscous_negative", unit="F/V", default=0.1),
-            Field(name="offset", unit="F", default=0.0, low=-np.inf),
+            Field(name="offset", unit="F", default=0.0, low=-math.inf),
         )
 
     def reads(self) -> frozenset[str]:
@@ -161,8 +168,9 @@ class AsymmetricFriction(Law):
 
     def act(self, values: Values, memory: Array, motion: Motion) -> Effect:
         """Friction of the side the joint moves or is driven to."""
-        moving = motion.velocity != 0
-        towards = np.where(moving, motion.velocity, motion.drive + motion.load) >= 0
-        friction = np.where(towards, values["coulomb_positive"], values["coulomb_negative"])
-        damping = np.where(towards, values["viscous_positive"], values["viscous_negative"])
+        xp = library(values, memory, motion)
+        pushed = motion.drive + motion.load
+        towards = xp.where(motion.velocity != 0, motion.velocity, pushed) >= 0
+        friction = xp.where(towards, values["coulomb_positive"], values["coulomb_negative"])
+        damping = xp.where(towards, values["viscous_positive"], values["viscous_negative"])
         return Effect(memory=memory, friction=friction, damping=damping, force=values["offset"])

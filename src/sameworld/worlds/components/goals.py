@@ -7,16 +7,21 @@ import math
 import numpy as np
 
 from sameworld.core.arrays import Array, BoolArray
+from sameworld.worlds.components.arrays import namespace, slope
 from sameworld.worlds.components.law import Clock
 
 __all__ = ["DelayLine", "lagged"]
+
+#: Engine steps per time constant from which a step leaves nothing of the old state, exp(-800) = 0.
+_AT_ONCE = 800.0
 
 
 class DelayLine:
     """Commands of the last control ticks, read back a fraction of a tick at a time.
 
     The delayed command is the mean over one engine step of the zero-order hold, moved by the
-    delay: continuous and piecewise linear in the delay, so that it can be fitted.
+    delay: continuous and piecewise linear in the delay, so that it can be fitted. At kinks, such
+    as delay 0, the derivative is the one towards longer delays.
 
     Args:
         longest: Longest delay [s].
@@ -29,32 +34,39 @@ class DelayLine:
 
     def begin(self, command: Array) -> Array:
         """Memory [..., K] filled with one command [...]."""
-        return np.repeat(command[..., None], self.size, axis=-1)
+        return namespace(command).repeat(command[..., None], self.size, axis=-1)
 
     def pushed(self, memory: Array, command: Array) -> Array:
         """Memory [..., K] after a control tick with a new command [...]; the newest comes last."""
-        return np.concatenate([memory[..., 1:], command[..., None]], axis=-1)
+        return namespace(memory, command).concatenate(
+            [memory[..., 1:], command[..., None]], axis=-1
+        )
 
     def taken(self, memory: Array, command: Array, fresh: BoolArray) -> Array:
         """Memory [..., K] after a control tick; a first (``fresh``) command has lasted for ever."""
-        return np.where(fresh[..., None], self.begin(command), self.pushed(memory, command))
+        old = self.pushed(memory, command)
+        return namespace(old).where(fresh[..., None], self.begin(command), old)
 
-    def read(self, memory: Array, delay: Array, substep: int) -> Array:
+    def read(self, memory: Array, delay: Array, substep: int | Array) -> Array:
         """Delayed command [...], mean over the engine step that is ``substep`` into the tick."""
-        clock = self._clock
+        clock, xp = self._clock, namespace(memory, delay)
         later = (substep + 1) / clock.substeps - delay / clock.period
         earlier = substep / clock.substeps - delay / clock.period
-        tick = np.floor(later - 1e-9)
-        share = np.clip((later - tick) * clock.substeps, 0.0, 1.0)  # of the step in the later tick
-        share = np.where(np.floor(earlier + 1e-9) >= tick, 1.0, share)
-        newer = np.clip(self.size - 1 + tick.astype(np.intp), 0, self.size - 1)
-        older = np.maximum(newer - 1, 0)
-        after = np.take_along_axis(memory, newer[..., None], axis=-1)[..., 0]
-        before = np.take_along_axis(memory, older[..., None], axis=-1)[..., 0]
+        tick = xp.floor(later - 1e-9)
+        share = (later - tick) * clock.substeps  # of the step in the later tick
+        touching = earlier - 1e-9 < tick
+        whole = 1.0 + xp.where(touching, slope(share), 0.0)
+        share = xp.where(xp.floor(earlier + 1e-9) >= tick, whole, xp.clip(share, 0.0, 1.0))
+        newer = xp.clip(self.size - 1 + tick.astype(np.intp), 0, self.size - 1)
+        older = xp.maximum(newer - 1, 0)
+        after = xp.take_along_axis(memory, newer[..., None], axis=-1)[..., 0]
+        before = xp.take_along_axis(memory, older[..., None], axis=-1)[..., 0]
         return share * after + (1 - share) * before
 
 
 def lagged(state: Array, command: Array, timeconst: Array, timestep: float) -> Array:
     """First-order lag after one step, exact for a command that is held; no lag at zero."""
-    rate = np.divide(timestep, timeconst, out=np.full_like(timeconst, np.inf), where=timeconst > 0)
-    return state + (1 - np.exp(-rate)) * (command - state)
+    xp = namespace(state, command, timeconst)
+    lags = timeconst > timestep / _AT_ONCE
+    rate = timestep / xp.where(lags, timeconst, 1.0)
+    return state + xp.where(lags, 1 - xp.exp(-rate), 1.0) * (command - state)

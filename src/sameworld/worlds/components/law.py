@@ -1,7 +1,8 @@
 """``Law``: what a component computes at every engine step, independent of the engine.
 
 All arrays are batched over elements B and over the n components that share a law and its
-settings. The engine calls ``begin`` once and ``act`` at every step; what a law has to remember is
+settings; they are numpy's or, where derivatives are wanted, JAX's, and results are of the same
+library. The engine calls ``begin`` once and ``act`` at every step; what a law has to remember is
 part of the State, so that a world with components stays a pure function of it.
 """
 
@@ -11,14 +12,26 @@ import abc
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
 from sameworld.core.arrays import Array
 from sameworld.core.errors import SceneError, closest, listed
+from sameworld.worlds.components.arrays import namespace
 
-__all__ = ["Clock", "Effect", "Field", "Law", "Motion", "Settings", "Signal", "Target", "Values"]
+__all__ = [
+    "Clock",
+    "Effect",
+    "Field",
+    "Law",
+    "Motion",
+    "Settings",
+    "Signal",
+    "Target",
+    "Values",
+    "library",
+]
 
 Target = Literal["joint", "actuator", "body"]
 Settings: TypeAlias = Mapping[str, "float | str"]
@@ -106,7 +119,7 @@ class Motion:
             others in the engine step before.
         command: Actions on the component's actuators [B, n, A].
         inputs: Exogenous inputs by name [B, n].
-        substep: Engine steps since the control tick began.
+        substep: Engine steps since the control tick began; an array inside a traced loop.
         mass: Mass of the body [B, n] and its moment of inertia about z, for laws of bodies.
     """
 
@@ -116,7 +129,7 @@ class Motion:
     drive: Array
     command: Array
     inputs: Mapping[str, Array]
-    substep: int
+    substep: int | Array
     mass: Array = field(default_factory=lambda: np.zeros((0, 0, 2)))
 
 
@@ -137,6 +150,12 @@ class Effect:
     friction: Array | None = None
     damping: Array | None = None
     velocity: Array | None = None
+
+
+def library(values: Values, memory: Array, motion: Motion) -> Any:
+    """Functions for the arrays of one call of a law: numpy's, or those of the traced library."""
+    joint = motion.position, motion.velocity, motion.load, motion.drive, motion.command
+    return namespace(*joint, memory, motion.mass, *values.values(), *motion.inputs.values())
 
 
 class Law(abc.ABC):
@@ -215,7 +234,9 @@ class Law(abc.ABC):
             starts: Start parameters [B, n].
             motion: Joint positions and velocities at the start.
         """
-        return np.zeros((*motion.position.shape[:2], self.memory()))
+        position = motion.position
+        shape = (*position.shape[:2], self.memory())
+        return namespace(position).zeros(shape, dtype=position.dtype)
 
     @abc.abstractmethod
     def act(self, values: Values, memory: Array, motion: Motion) -> Effect:

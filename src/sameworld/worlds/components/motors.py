@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from sameworld.core.arrays import Array
+from sameworld.worlds.components.arrays import at_tick
 from sameworld.worlds.components.goals import DelayLine
-from sameworld.worlds.components.law import Effect, Field, Law, Motion, Signal, Values
+from sameworld.worlds.components.law import Effect, Field, Law, Motion, Signal, Values, library
 
 __all__ = ["FirmwareServo", "VoltageMotor"]
 
@@ -51,7 +52,8 @@ class VoltageMotor(Law):
 
     def act(self, values: Values, memory: Array, motion: Motion) -> Effect:
         """Torque at the present speed."""
-        voltage = np.clip(motion.command[..., 0], -values["limit"], values["limit"])
+        xp, limit = library(values, memory, motion), values["limit"]
+        voltage = xp.clip(motion.command[..., 0], -limit, limit)
         return Effect(memory=memory, force=_torque(voltage, values, motion.velocity))
 
 
@@ -126,28 +128,32 @@ class FirmwareServo(Law):
         """Past goals, the goal being followed, and whether the first goal has come."""
         return self._line.size + 2
 
-    def begin(self, values: Values, starts: Values, motion: Motion) -> Array:
-        """No goal yet: the first one is taken as having lasted for ever."""
-        return np.zeros((*motion.position.shape[:2], self.memory()))
+    def _told(self, xp: Any, memory: Array, motion: Motion) -> Array:
+        """Memory with this tick's goal; the first one is taken as having lasted for ever."""
+        goal, fresh = motion.command[..., 0], memory[..., -1] == 0
+        line = self._line.taken(memory[..., :-2], goal, fresh)
+        followed = xp.where(fresh, goal, memory[..., -2])
+        return _kept(xp, line, followed)
 
     def act(self, values: Values, memory: Array, motion: Motion) -> Effect:
         """Torque that the firmware lets the motor give."""
+        xp = library(values, memory, motion)
+        memory = at_tick(motion.substep, lambda: self._told(xp, memory, motion), memory)
         line, followed = memory[..., :-2], memory[..., -2]
-        goal = motion.command[..., 0]
-        if motion.substep == 0:
-            fresh = memory[..., -1] == 0
-            line = self._line.taken(line, goal, fresh)
-            followed = np.where(fresh, goal, followed)
         wanted = self._line.read(line, values["delay"], motion.substep)
         if self.settings["slew"] == "yes":
             reach = values["goal_speed"] * self.clock.timestep
-            wanted = np.clip(wanted, followed - reach, followed + reach)
+            wanted = xp.clip(wanted, followed - reach, followed + reach)
         error = wanted - motion.position - values["offset"]
         duty = values["gain"] * (values["kp"] * error - values["kd"] * motion.velocity)
-        duty = np.clip(duty, -values["duty_limit"], values["duty_limit"])
+        duty = xp.clip(duty, -values["duty_limit"], values["duty_limit"])
         supply = motion.inputs.get("voltage", values["voltage"])
         torque = _torque(supply * duty, values, motion.velocity)
         if "enable" in motion.inputs:
-            torque = np.where(motion.inputs["enable"] > 0.5, torque, 0.0)
-        kept = np.concatenate([line, wanted[..., None], np.ones((*wanted.shape, 1))], axis=-1)
-        return Effect(memory=kept, force=torque)
+            torque = xp.where(motion.inputs["enable"] > 0.5, torque, 0.0)
+        return Effect(memory=_kept(xp, line, wanted), force=torque)
+
+
+def _kept(xp: Any, line: Array, followed: Array) -> Array:
+    last = xp.stack([followed, xp.ones_like(followed)], axis=-1)
+    return xp.concatenate([line, last], axis=-1)
