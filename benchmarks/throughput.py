@@ -154,7 +154,7 @@ def _component_sides(pair: ComponentScene) -> tuple[Callable[[], object], Callab
     shape = (COMPONENT_BATCH, COMPONENT_TICKS)
     actions = rng.uniform(-0.4, 0.4, (*shape, world.spec.action_size))
     control = rng.uniform(-0.4, 0.4, (*shape, twin.spec.action_size))
-    substeps = twin.kernel.compiled.substeps
+    substeps = twin.kernel.tables.compiled.substeps
     control = np.repeat(control, substeps, axis=1)
     state = world.reset(start)
     rows = twin.reset(start).arrays["integration"]
@@ -207,7 +207,7 @@ def _sides(
     data = mujoco.MjData(models[0])  # pyright: ignore[reportAttributeAccessIssue]
     integration, layout = state.arrays["integration"], world.kernel.layout
     initial = np.ascontiguousarray(integration[:, layout.full])
-    substeps = world.kernel.compiled.substeps
+    substeps = world.kernel.tables.compiled.substeps
 
     def ours() -> object:
         return world.rollout(state, actions)
@@ -231,8 +231,8 @@ def _check_same(
     """Both sides must have simulated the same."""
     result = rollout(world, start, actions, parameters=parameters)
     full = raw()[0]  # type: ignore[index]
-    layout, substeps = world.kernel.layout, world.kernel.compiled.substeps
-    ours = world.kernel.observed[0].read(full[:, substeps - 1 :: substeps, layout.full_qpos])
+    layout, substeps = world.kernel.layout, world.kernel.tables.compiled.substeps
+    ours = world.kernel.tables.observed[0].read(full[:, substeps - 1 :: substeps, layout.full_qpos])
     seen = result.signals[world.spec.observations[0].name][:, 1:]
     if not (result.valid.all() and np.allclose(ours, seen, rtol=0, atol=1e-12)):
         raise RuntimeError("the two sides of the benchmark do not simulate the same")

@@ -37,7 +37,7 @@ def test_exported_scene_simulates_as_the_world_does(name):
     for _ in range(30):
         mujoco.mj_step(raw, data, substeps)
     seen = np.concatenate([np.ravel(mine.signals[c.name][0, -1]) for c in fitted.spec.observations])
-    again = build(scene(name)).kernel.signals(
+    again = build(scene(name)).kernel.tables.signals(
         data.qpos[None], data.qvel[None], data.sensordata[None]
     )
     raw_seen = np.concatenate([np.ravel(again[c.name]) for c in fitted.spec.observations])

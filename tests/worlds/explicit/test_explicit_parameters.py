@@ -76,7 +76,7 @@ def test_every_address_edits_fields_as_recompiling_does(world):
 
 
 def test_every_address_moves_trajectories_as_recompiling_does(world, twin):
-    names = world.kernel.slots[: world.kernel.edits]
+    names = world.kernel.tables.slots[: world.kernel.tables.edits]
     values = np.repeat(world.parameters.mean.array, len(names), axis=0)
     for row, slot in enumerate(names):
         values[row, row] = moved(world.parameters[slot.name])
@@ -117,7 +117,7 @@ def test_every_kind_of_address_is_offered(world):
 
 def model_of(world, values):
     state = world.reset(Values.none(), Values.of(values))
-    return world.kernel.models.assign(state.parameters.array, world._given)[0].model
+    return world.kernel.models.assign(state.parameters.array, world._believed.given)[0].model
 
 
 def test_mass_scales_the_moments_along_unless_they_are_believed_too(cube):

@@ -118,6 +118,25 @@ class Editor:
         except SceneError as cause:
             return str(cause)
 
+    def mjcf(self, row: Array, given: frozenset[str]) -> str:
+        """MJCF text of the scene with values [P] of the slots written into it.
+
+        Args:
+            row: Values of the slots; further ones are ignored.
+            given: Moments of inertia that the belief names.
+
+        Raises:
+            SceneError: The values are physically impossible.
+        """
+        values = row[: len(self.slots)].tolist()
+        pairs = enumerate(zip(self.slots, values, strict=True))
+        changes = [(k, value) for k, (slot, value) in pairs if value != slot.value]
+        spec = self.edited_spec(changes, given)
+        if isinstance(spec, str):
+            raise SceneError(f"The values cannot be written into the scene: {spec}.")
+        compile_spec(spec, "edited scene")
+        return str(spec.to_xml())
+
     def edited_spec(self, changes: Iterable[Change], given: frozenset[str]) -> SpecTree | str:
         """Return an edited copy of the spec, or the reason why the values are impossible."""
         changes = tuple(changes)

@@ -11,11 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sameworld.core.arrays import Array
-from sameworld.core.errors import SceneError
-from sameworld.worlds.compiled.compile import Compiled, compile_spec
 from sameworld.worlds.compiled.edits import Change, Editor
 from sameworld.worlds.compiled.engine import Model, mj
-from sameworld.worlds.compiled.slots import Slot
 
 __all__ = ["Assignment", "Edited", "Edits", "Models"]
 
@@ -63,26 +60,24 @@ class Models:
     """Cache of edited models, least recently used go first.
 
     Args:
-        compiled: The scene.
-        slots: Its model slots, in the order of the parameter columns.
+        editor: Makes them; its slots are the parameter columns.
         limit: Edited models kept; fewer where meshes make them large.
         edits: ``fields`` edits copies of the compiled model, ``recompile`` compiles again.
     """
 
     def __init__(
         self,
-        compiled: Compiled,
-        slots: tuple[Slot, ...],
+        editor: Editor,
         *,
         limit: int = 256,
         edits: Edits = "fields",
     ) -> None:
-        self.editor = Editor(compiled=compiled, slots=slots)
-        size = int(mj.mj_sizeModel(compiled.model))
+        self.editor = editor
+        size = int(mj.mj_sizeModel(editor.compiled.model))
         self.limit = max(_FEWEST, min(limit, _BUDGET // size))
         self._recompiles = edits == "recompile"
-        self._base = np.array([slot.value for slot in slots])
-        self.plain = Edited(model=compiled.model)
+        self._base = np.array([slot.value for slot in editor.slots])
+        self.plain = Edited(model=editor.compiled.model)
         self._kept: OrderedDict[_Key, Edited] = OrderedDict()
 
     def __len__(self) -> int:
@@ -122,21 +117,6 @@ class Models:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(key)
         return found
-
-    def mjcf(self, row: Array, given: frozenset[str]) -> str:
-        """MJCF text of the scene with values [P] of the model slots written into it.
-
-        Raises:
-            SceneError: The values are physically impossible.
-        """
-        row = row[: len(self._base)]
-        columns = np.flatnonzero(row != self._base).tolist()
-        changes = tuple((column, float(row[column])) for column in columns)
-        spec = self.editor.edited_spec(changes, given)
-        if isinstance(spec, str):
-            raise SceneError(f"The values cannot be written into the scene: {spec}.")
-        compile_spec(spec, "edited scene")
-        return str(spec.to_xml())
 
     def _make(self, changes: tuple[Change, ...], given: frozenset[str]) -> Edited:
         bad = [self.editor.slots[column].name for column, value in changes if not isfinite(value)]

@@ -8,23 +8,29 @@ are part of the State, so that a world stays a pure function of it.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
 from sameworld.core.arrays import Array
 from sameworld.core.spec import ChannelSpec
+from sameworld.core.world import State
 from sameworld.maths.rotations import slerp
 from sameworld.worlds.compiled.channels import Signal
 from sameworld.worlds.compiled.engine import Model
 from sameworld.worlds.compiled.slots import Slot
 
-__all__ = ["Sensing", "history_name", "sensor_slots"]
+__all__ = ["Raw", "Sensing", "history_name", "sensor_slots"]
+
+#: True signals [B, ...] of a state, before delay, gain and bias.
+Raw: TypeAlias = Callable[[State], dict[str, Array]]
 
 _LONGEST_DELAY = 0.5
 _BIAS_SPAN = {"rad": 0.2, "m": 0.1, "rad/s": 1.0, "m/s": 1.0}
 _AXES = ("x", "y", "z")
+_HISTORY = "history:"
 
 
 def sensor_slots(model: Model, signals: Sequence[Signal]) -> list[Slot]:
@@ -77,7 +83,7 @@ def _engine_delay(model: Model, name: str) -> Slot | None:
 
 def history_name(channel: str) -> str:
     """Name of the State array that keeps past ticks of a channel."""
-    return f"history:{channel}"
+    return f"{_HISTORY}{channel}"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -112,6 +118,39 @@ class Sensing:
     def is_neutral(self, parameters: Array) -> bool:
         """Whether nothing is to be done for parameters [B, P]."""
         return bool((parameters[:, self._columns] == self._neutral).all())
+
+    # ---- states --------------------------------------------------------------------------
+
+    def begun(self, state: State, raw: Raw) -> State:
+        """A state at its start with the past ticks that its delays need."""
+        values = state.parameters.array
+        if self.is_neutral(values):
+            return state
+        return replace(state, arrays={**state.arrays, **self.started(raw(state), values)})
+
+    def followed(self, before: State, after: State, raw: Raw) -> State:
+        """The state one tick ``after``, with the past ticks of the state ``before`` it moved on."""
+        past = {name: a for name, a in before.arrays.items() if name.startswith(_HISTORY)}
+        if not past:
+            return after
+        return replace(after, arrays={**after.arrays, **self.advanced(past, raw(after))})
+
+    def observed(self, state: State, raw: Raw) -> dict[str, Array]:
+        """Reported signals [B, ...] of a state."""
+        true, values = raw(state), state.parameters.array
+        if self.is_neutral(values):
+            return true
+        seen = {name: signal[:, None] for name, signal in true.items()}
+        reported = self.applied(seen, state.arrays, values)
+        return {name: signal[:, 0] for name, signal in reported.items()}
+
+    def rolled(self, raw: dict[str, Array], state: State) -> dict[str, Array]:
+        """Reported signals from true ones [B, T+1, ...] that begin at ``state``."""
+        if self.is_neutral(state.parameters.array):
+            return raw
+        return self.applied(raw, state.arrays, state.parameters.array)
+
+    # ---- arrays --------------------------------------------------------------------------
 
     def started(self, raw: Mapping[str, Array], parameters: Array) -> dict[str, Array]:
         """Past ticks at a start: the first value, as many times as the longest delay needs.

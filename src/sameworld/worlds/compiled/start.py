@@ -14,9 +14,37 @@ from sameworld.core.manifolds import normalised, quat_exp, quat_log
 from sameworld.core.parameters import Parameter
 from sameworld.worlds.compiled.engine import Model, mj
 
-__all__ = ["StartMap", "start_map"]
+__all__ = ["Home", "StartMap", "home_of", "start_map"]
 
 _AXES = ("x", "y", "z")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Home:
+    """What a simulation holds before starts are written into it.
+
+    Attributes:
+        qpos: Configuration [nq] (m, rad, quaternions wxyz).
+        act: Activations [na].
+        ctrl: Controls [nu].
+    """
+
+    qpos: Array
+    act: Array
+    ctrl: Array
+
+
+def home_of(model: Model) -> Home:
+    """The keyframe ``home``, else the first, else the reference pose without activation."""
+    if not model.nkey:
+        act, ctrl = np.zeros(int(model.na)), np.zeros(int(model.nu))
+        return Home(qpos=model.qpos0.copy(), act=act, ctrl=ctrl)
+    key = max(int(mj.mj_name2id(model, mj.mjtObj.mjOBJ_KEY, "home")), 0)
+    return Home(
+        qpos=model.key_qpos[key].copy(),
+        act=model.key_act[key].copy(),
+        ctrl=model.key_ctrl[key].copy(),
+    )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-
-from sameworld.core.belief import Belief
-from sameworld.core.errors import SameworldWarning, SceneError, listed
+from sameworld.core.errors import SceneError, listed
 from sameworld.core.scene import Scene
-from sameworld.worlds.compiled.ineffective import ineffective
+from sameworld.worlds.compiled.believed import Believed
 from sameworld.worlds.explicit.config import ExplicitConfig
 from sameworld.worlds.explicit.kernel import make_kernel
 from sameworld.worlds.explicit.world import ExplicitWorld
@@ -36,13 +33,5 @@ def explicit_world(scene: Scene, config: ExplicitConfig | None = None) -> Explic
             "'guard'."
         )
     kernel = make_kernel(scene, config or ExplicitConfig())
-    everything = Belief(parameters=tuple(slot.parameter() for slot in kernel.slots))
-    belief = kernel.canonical(scene.belief)
-    idle = ineffective(kernel.compiled, belief.names, kernel.groups, kernel.slots)
-    for name, reason in idle.items():
-        warnings.warn(f"'{name}' has no effect: {reason}", SameworldWarning, stacklevel=2)
-    return ExplicitWorld(
-        scene=scene.with_belief(belief),
-        parameters=everything.updated(belief),
-        kernel=kernel,
-    )
+    believed = Believed.of(kernel.tables, scene)
+    return ExplicitWorld(scene=believed.scene, parameters=believed.parameters, kernel=kernel)

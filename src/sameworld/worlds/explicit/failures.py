@@ -13,26 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from sameworld.core.arrays import Array, BoolArray
+from sameworld.worlds.compiled.batches import Failure
 from sameworld.worlds.compiled.engine import Data, Model, captured_warnings, mj
 from sameworld.worlds.explicit.layout import HUGE, Layout
 
-__all__ = ["Failure", "Tracer", "described", "is_bad_action"]
+__all__ = ["Tracer", "described", "is_bad_action"]
 
 _FULL = int(mj.mjtState.mjSTATE_FULLPHYSICS)
 _NAMES = {"QPOS": "position", "QVEL": "velocity", "QACC": "acceleration"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Failure:
-    """Where an element of a batch failed.
-
-    Attributes:
-        row: First row that is invalid.
-        reason: What happened, in words.
-    """
-
-    row: int
-    reason: str
 
 
 def is_bad_action(actions: Array) -> BoolArray:

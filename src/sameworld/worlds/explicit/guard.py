@@ -10,8 +10,8 @@ from sameworld.core.arrays import Array
 from sameworld.core.scene import Scene
 from sameworld.core.values import Values
 from sameworld.store.files import write_npz, write_text
+from sameworld.worlds.compiled.batches import Failure
 from sameworld.worlds.compiled.engine import Model, mj
-from sameworld.worlds.explicit.failures import Failure
 
 __all__ = ["dump_failure"]
 

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sameworld.core.arrays import Array
+from sameworld.worlds.compiled.batches import Failure
 from sameworld.worlds.compiled.compile import Compiled
 from sameworld.worlds.compiled.delays import fill_delay_buffers
 from sameworld.worlds.compiled.engine import Data, captured_warnings, mj, mj_rollout
 from sameworld.worlds.compiled.models import Assignment, Models
 from sameworld.worlds.explicit.config import ExplicitConfig
-from sameworld.worlds.explicit.failures import Failure, Tracer, is_bad_action
+from sameworld.worlds.explicit.failures import Tracer, is_bad_action
 from sameworld.worlds.explicit.layout import INTEGRATION, Layout
 
 __all__ = ["Simulator", "Trace"]

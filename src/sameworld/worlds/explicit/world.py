@@ -11,16 +11,22 @@ from numpy.typing import NDArray
 
 from sameworld.core.arrays import Array, Signals
 from sameworld.core.belief import Belief
-from sameworld.core.errors import SpecError, closest, listed
+from sameworld.core.errors import SpecError
 from sameworld.core.records import Camera
-from sameworld.core.rollout import finite_so_far
 from sameworld.core.scene import Scene
 from sameworld.core.spec import Spec
 from sameworld.core.values import Values
 from sameworld.core.world import Context, Mechanism, Rollout, State
+from sameworld.worlds.compiled import inverse as dynamics
+from sameworld.worlds.compiled.batches import (
+    Failure,
+    checked_action,
+    checked_actions,
+    rollout_of,
+)
+from sameworld.worlds.compiled.believed import Believed
 from sameworld.worlds.compiled.engine import Model
-from sameworld.worlds.explicit import inverse as dynamics
-from sameworld.worlds.explicit.failures import Failure
+from sameworld.worlds.compiled.sensing import Sensing
 from sameworld.worlds.explicit.guard import dump_failure
 from sameworld.worlds.explicit.kernel import Kernel
 
@@ -52,22 +58,19 @@ class ExplicitWorld:
     @property
     def spec(self) -> Spec:
         """What the world takes and gives."""
-        return self.kernel.spec
+        return self.kernel.tables.spec
 
     @cached_property
-    def _names(self) -> tuple[str, ...]:
-        return self.parameters.names
+    def _believed(self) -> Believed:
+        return Believed(tables=self.kernel.tables, scene=self.scene, parameters=self.parameters)
 
-    @cached_property
-    def _mean(self) -> Array:
-        return self.parameters.mean.array
-
-    @cached_property
+    @property
     def _given(self) -> frozenset[str]:
-        """Moments of inertia that the scene's belief speaks of: they do not follow the mass."""
-        return frozenset(
-            n for n in self.scene.belief.names if n[:5] == "body:" and ".inertia." in n
-        )
+        return self._believed.given
+
+    @property
+    def _sensing(self) -> Sensing:
+        return self.kernel.tables.sensing
 
     def with_belief(self, belief: Belief) -> ExplicitWorld:
         """Return the same world believing something else; nothing is compiled again.
@@ -78,12 +81,8 @@ class ExplicitWorld:
         Raises:
             AddressError: A name is no parameter of the scene.
         """
-        belief = self.kernel.canonical(belief)
-        current = {p.name: p for p in self.parameters.parameters}
-        news = [p for p in belief.parameters if p != current[p.name] and p.scope == "scene"]
-        own = belief.marginal(p.name for p in news)
-        scene = self.scene.with_belief(self.scene.belief.updated(own))
-        return replace(self, scene=scene, parameters=self.parameters.updated(belief))
+        believed = self._believed.updated(belief)
+        return replace(self, scene=believed.scene, parameters=believed.parameters)
 
     def mjcf(self) -> str:
         """MJCF text with the means of the belief written into it, for any MuJoCo program.
@@ -95,7 +94,7 @@ class ExplicitWorld:
         Raises:
             SceneError: The means are physically impossible.
         """
-        return _unseen(self.scene) + self.kernel.models.mjcf(self._mean[0], self._given)
+        return self._believed.mjcf()
 
     # ---- one tick ------------------------------------------------------------------------
 
@@ -112,88 +111,34 @@ class ExplicitWorld:
         Raises:
             SpecError: A context, an unknown name, or batches that disagree.
         """
-        if isinstance(start, Context):
-            raise SpecError(
-                "This world starts from named values (spec.start), not from a context. Give "
-                "Values, or find them from the context's first rows."
-            )
-        parameters = Values.none() if parameters is None else parameters
-        batch = max(start.batch, parameters.batch)
-        starts = self._filled(self.spec.start.names, self.spec.start.mean.array, start, batch)
-        values = self._filled(self._names, self._mean, parameters, batch)
+        starts, values = self._believed.asked(start, parameters)
         rows = self.kernel.placed(starts, values, self._given)
-        keys = np.random.SeedSequence(seed).generate_state(batch, np.uint64).astype(np.uint64)
-        state = State(
-            arrays={_STATE: rows},
-            time=np.zeros(batch),
-            key=keys,
-            parameters=Values(names=self._names, array=values),
-        )
-        return self._with_history(state)
-
-    def _filled(self, names: tuple[str, ...], mean: Array, given: Values, batch: int) -> Array:
-        """Values [B, N] of all names, from the given ones and the means."""
-        given = given.broadcast(batch)
-        array = np.repeat(mean, batch, axis=0)
-        if given.names == names:
-            return given.array
-        places = {name: k for k, name in enumerate(names)}
-        for column, name in enumerate(given.names):
-            place = places.get(self.kernel.aliases.get(name, name))
-            if place is None:
-                raise SpecError(
-                    f"'{name}' is neither a start nor a parameter this call takes. Known: "
-                    f"{listed(names)}.{closest(name, names)}"
-                )
-            array[:, place] = given.array[:, column]
-        return array
-
-    def _with_history(self, state: State) -> State:
-        values = state.parameters.array
-        if self.kernel.sensing.is_neutral(values):
-            return state
-        histories = self.kernel.sensing.started(self._raw(state), values)
-        return replace(state, arrays={**state.arrays, **histories})
+        state = self._believed.state({_STATE: rows}, values, seed=seed)
+        return self._sensing.begun(state, self._raw)
 
     def step(self, state: State, action: Array) -> State:
         """Advance by one control period under actions [B, A]; ``state`` is not changed."""
-        action = np.asarray(action, dtype=np.float64)
-        if action.shape != (state.batch, self.spec.action_size):
-            raise SpecError(
-                f"Action needs shape [{state.batch}, {self.spec.action_size}] for "
-                f"{listed(c.name for c in self.spec.actions)}, got {action.shape}."
-            )
-        action = self.spec.check_actions(action[:, None])[:, 0]
-        kernel, rows = self.kernel, state.arrays[_STATE]
-        new, failures = kernel.stepped(rows, state.parameters.array, self._given, action)
+        action = checked_action(self.spec, action, state.batch)
+        rows, values = state.arrays[_STATE], state.parameters.array
+        new, failures = self.kernel.stepped(rows, values, self._given, action)
         self._guard(state, action[:, None], failures)
-        moved = replace(state, arrays={_STATE: new}, time=state.time + self.spec.period)
-        histories = {name: a for name, a in state.arrays.items() if name != _STATE}
-        if histories:
-            histories = kernel.sensing.advanced(histories, self._raw(moved))
-            moved = replace(moved, arrays={_STATE: new, **histories})
-        return moved
+        after = replace(state, arrays={_STATE: new}, time=state.time + self.spec.period)
+        return self._sensing.followed(state, after, self._raw)
 
     def observe(self, state: State) -> Signals:
         """Signals of the state, each [B, ...], evaluated at the state itself."""
-        raw, sensing = self._raw(state), self.kernel.sensing
-        values = state.parameters.array
-        if sensing.is_neutral(values):
-            return raw
-        seen = {name: signal[:, None] for name, signal in raw.items()}
-        reported = sensing.applied(seen, state.arrays, values)
-        return {name: signal[:, 0] for name, signal in reported.items()}
+        return self._sensing.observed(state, self._raw)
 
     def _raw(self, state: State) -> dict[str, Array]:
         """True signals, before delay, gain and bias."""
         kernel, rows = self.kernel, state.arrays[_STATE]
-        layout = kernel.layout
+        tables, layout = kernel.tables, kernel.layout
         sensed = remembered = np.zeros((state.batch, 0))
-        if kernel.has_sensors:
+        if tables.has_sensors:
             sensed = kernel.sensed(rows, state.parameters.array, self._given)
         if kernel.composed is not None:
             remembered = kernel.composed.memory_of(rows)
-        signals = kernel.signals(rows[:, layout.qpos], rows[:, layout.qvel], sensed, remembered)
+        signals = tables.signals(rows[:, layout.qpos], rows[:, layout.qvel], sensed, remembered)
         return {name: signal.copy() for name, signal in signals.items()}
 
     # ---- many ticks ----------------------------------------------------------------------
@@ -203,32 +148,17 @@ class ExplicitWorld:
 
         Equal, bit by bit, to looping ``step`` and ``observe``.
         """
-        actions = self.spec.check_actions(actions)
-        if len(actions) != state.batch:
-            raise SpecError(f"Actions hold {len(actions)} elements, the state {state.batch}.")
+        actions = checked_actions(self.spec, actions, state.batch)
         kernel, values = self.kernel, state.parameters.array
         trace = kernel.simulated(state.arrays[_STATE], values, self._given, actions)
-        signals = kernel.signals(trace.qpos, trace.qvel, trace.sensordata, trace.memory)
-        valid = np.ones((state.batch, actions.shape[1] + 1), dtype=np.bool_)
-        for element, failure in trace.failures.items():
-            valid[element, failure.row :] = False
-        if not kernel.sensing.is_neutral(values):
-            signals = kernel.sensing.applied(signals, state.arrays, values)
-        if not all(np.isfinite(signal[:, -1]).all() for signal in signals.values()):
-            valid &= finite_so_far(signals)
+        signals = kernel.tables.signals(trace.qpos, trace.qvel, trace.sensordata, trace.memory)
+        signals = self._sensing.rolled(signals, state)
         self._guard(state, actions, trace.failures)
-        return Rollout(
-            time=self.spec.period * np.arange(valid.shape[1], dtype=np.float64),
-            signals=signals,
-            valid=valid,
-            trust=np.full(valid.shape, np.nan),
-            reason=_reasons(valid, trace.failures),
-            actions=actions,
-        )
+        return rollout_of(self.spec, signals, actions, trace.failures)
 
     def _guard(self, state: State, actions: Array, failures: dict[int, Failure]) -> None:
         folder = self.kernel.config.guard
-        if folder is None or not failures or self.kernel.groups:
+        if folder is None or not failures or self.kernel.tables.groups:
             return  # a plain MuJoCo replay would not show what components did
         element = min(failures)
         models = self.kernel.models.assign(
@@ -240,7 +170,7 @@ class ExplicitWorld:
             model=models[0].model,
             row=state.arrays[_STATE][element],
             actions=actions[element],
-            substeps=self.kernel.compiled.substeps,
+            substeps=self.kernel.tables.compiled.substeps,
             parameters=state.parameters.rows([element]),
             failure=failures[element],
         )
@@ -250,7 +180,7 @@ class ExplicitWorld:
     @property
     def mechanism(self) -> Mechanism:
         """Names of velocities, moving bodies and torque channels."""
-        return self.kernel.mechanism
+        return self.kernel.tables.mechanism
 
     def inverse(
         self,
@@ -278,8 +208,7 @@ class ExplicitWorld:
             SpecError: Shapes that do not fit, or values that are not finite.
         """
         q, v, a = dynamics.checked_motion(self.kernel.model, q, v, a)
-        given = Values.none() if parameters is None else parameters
-        values = self._filled(self._names, self._mean, given, given.batch)
+        values = self._believed.values(parameters)
         if len(values) not in (1, len(q)):
             raise SpecError(f"{len(values)} sets of parameters for {len(q)} rows of motion.")
         models = self.kernel.models.assign(values, self._given)
@@ -332,8 +261,7 @@ class ExplicitWorld:
         Raises:
             SpecError: Several elements, or values that no body can have.
         """
-        given = Values.none() if parameters is None else parameters
-        values = self._filled(self._names, self._mean, given, given.batch)
+        values = self._believed.values(parameters)
         edited = self.kernel.models.assign(values, self._given)
         if len(values) != 1 or edited[0].reason:
             raise SpecError(
@@ -361,19 +289,3 @@ class ExplicitWorld:
         named = {c.name: c for c in self.scene.cameras}
         view = named.get(camera, camera) if isinstance(camera, str) else camera
         return self.kernel.painter.images(rows, models, view)
-
-
-def _unseen(scene: Scene) -> str:
-    """XML comment on what a MuJoCo program does not run; empty if there is nothing."""
-    if not scene.components:
-        return ""
-    lines = [f"  {c.type} '{c.name}' on {c.target}" for c in scene.components]
-    told = "\n".join(["MuJoCo alone does not run these components:", *lines]).replace("--", "- -")
-    return f"<!-- {told}\n-->\n"
-
-
-def _reasons(valid: NDArray[np.bool_], failures: dict[int, Failure]) -> tuple[str, ...]:
-    reasons = ["" if fine else "signals became NaN or infinite" for fine in valid[:, -1]]
-    for element, failure in failures.items():
-        reasons[element] = failure.reason
-    return tuple(reasons)
