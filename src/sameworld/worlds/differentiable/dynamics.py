@@ -1,0 +1,122 @@
+"""Inertia matrix and bias forces by products with ancestor masks.
+
+Source: R. Featherstone, "Rigid Body Dynamics Algorithms" (2008), chapters 5 and 6: recursive
+Newton-Euler and composite rigid bodies, with recursions replaced by sums over masks. Spatial
+quantities refer to a point of the tree that is held fixed at the instant; results do not depend on
+the choice, so no derivative flows through it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from sameworld.worlds.differentiable.kinematics import Leaves, Pose
+from sameworld.worlds.differentiable.spatial import cross, matrix_of, multiplied, transformed
+from sameworld.worlds.differentiable.structure import Structure
+
+__all__ = ["Inertias", "bias_force", "inertia_matrix", "inertias", "inverted", "solved"]
+
+
+class Inertias(NamedTuple):
+    """Inertia of bodies about their reference points, in the world frame.
+
+    Attributes:
+        mass: Masses [nbody] kg.
+        moment: Mass times centre of mass [nbody, 3] kg m.
+        rotational: Inertia [nbody, 3, 3] kg m^2.
+        central: Inertia about the centre of mass [nbody, 3, 3] kg m^2.
+    """
+
+    mass: jax.Array
+    moment: jax.Array
+    rotational: jax.Array
+    central: jax.Array
+
+
+def inertias(leaves: Leaves, pose: Pose) -> Inertias:
+    """Inertia of every body where it is."""
+    mass = leaves["body_mass"]
+    principal = matrix_of(leaves["body_iquat"])
+    axes = jnp.sum(pose.rotation[:, :, :, None] * principal[:, None, :, :], axis=2)
+    scaled = axes * leaves["body_inertia"][:, None, :]
+    central = jnp.sum(scaled[:, :, None, :] * axes[:, None, :, :], axis=-1)
+    arm = pose.centre - pose.origin
+    square = jnp.sum(arm * arm, axis=-1)[:, None, None] * np.eye(3)
+    outer = arm[:, :, None] * arm[:, None, :]
+    rotational = central + mass[:, None, None] * (square - outer)
+    return Inertias(
+        mass=mass, moment=mass[:, None] * arm, rotational=rotational, central=central
+    )
+
+
+def inertia_matrix(s: Structure, leaves: Leaves, pose: Pose, bodies: Inertias) -> jax.Array:
+    """Joint-space inertia [nv, nv] with armature."""
+    d = s.dofs
+    beyond = d.moves.astype(np.float64).T
+    flat = jnp.concatenate(
+        [bodies.rotational.reshape(-1, 9), bodies.moment, bodies.mass[:, None]], axis=1
+    )
+    composite = beyond @ flat
+    rotational = composite[:, :9].reshape(-1, 3, 3)
+    moment, mass = composite[:, 9:12], composite[:, 12:]
+    torque = transformed(rotational, pose.angular) + cross(moment, pose.linear)
+    force = mass * pose.linear + cross(pose.angular, moment)
+    axes = jnp.concatenate([pose.angular, pose.linear], axis=1)
+    lower = (jnp.concatenate([torque, force], axis=1) @ axes.T) * d.above
+    diagonal = jnp.diagonal(lower)
+    return lower + lower.T + jnp.diag(leaves["dof_armature"] - diagonal)
+
+
+def bias_force(
+    s: Structure, leaves: Leaves, pose: Pose, bodies: Inertias, v: jax.Array
+) -> jax.Array:
+    """Gravity, Coriolis and centrifugal forces [nv], as ``qfrc_bias``."""
+    d = s.dofs
+    before = d.before.astype(np.float64)
+    angular, linear = pose.angular * v[:, None], pose.linear * v[:, None]
+    ahead = before @ jnp.concatenate([angular, linear], axis=1)
+    spin, speed = ahead[:, :3], ahead[:, 3:]
+    turned = cross(spin, angular)
+    shifted = cross(spin, linear) + cross(speed, angular)
+    moves = d.moves.astype(np.float64)
+    total = moves @ jnp.concatenate([angular, linear, turned, shifted], axis=1)
+    w, u, alpha, acceleration = (total[:, 3 * k : 3 * k + 3] for k in range(4))
+    if not s.is_disabled("GRAVITY"):
+        acceleration = acceleration - leaves["opt.gravity"]
+    torque = _turn(bodies, alpha, acceleration) + cross(w, _turn(bodies, w, u))
+    momentum = _push(bodies, w, u)
+    torque = torque + cross(u, momentum)
+    force = _push(bodies, alpha, acceleration) + cross(w, momentum)
+    wrench = moves.T @ jnp.concatenate([torque, force], axis=1)
+    axes = jnp.concatenate([pose.angular, pose.linear], axis=1)
+    return jnp.sum(wrench * axes, axis=1)
+
+
+def _turn(bodies: Inertias, angular: jax.Array, linear: jax.Array) -> jax.Array:
+    return transformed(bodies.rotational, angular) + cross(bodies.moment, linear)
+
+
+def _push(bodies: Inertias, angular: jax.Array, linear: jax.Array) -> jax.Array:
+    return bodies.mass[:, None] * linear + cross(angular, bodies.moment)
+
+
+def solved(matrix: jax.Array, right: jax.Array) -> jax.Array:
+    """Solve with a symmetric positive definite matrix [nv, nv].
+
+    One step of iterative refinement; the derivative is that of the refinement with the inverse held
+    fixed, which is exact and costs products only.
+    """
+    inverse = inverted(matrix)
+    guess = jax.lax.stop_gradient(inverse @ right)
+    return guess + inverse @ (right - matrix @ guess)
+
+
+def inverted(matrix: jax.Array) -> jax.Array:
+    """Inverse of a symmetric positive definite matrix, without derivative."""
+    matrix = jax.lax.stop_gradient(matrix)
+    factor = jax.scipy.linalg.cho_factor(matrix, lower=True)
+    return jax.scipy.linalg.cho_solve(factor, jnp.eye(len(matrix)))
