@@ -38,6 +38,7 @@ from sameworld.worlds.compiled.config import CompileConfig
 from sameworld.worlds.compiled.edits import Editor
 from sameworld.worlds.compiled.engine import Model
 from sameworld.worlds.compiled.inverse import mechanism
+from sameworld.worlds.compiled.layout import Layout
 from sameworld.worlds.compiled.sensing import Sensing, sensor_slots
 from sameworld.worlds.compiled.slots import Slot
 from sameworld.worlds.compiled.start import Home, StartMap, home_of, start_map
@@ -91,6 +92,11 @@ class Tables:
     def sensing(self) -> Sensing:
         """Delay, gain and bias of the signals."""
         return Sensing(self.spec.observations, self.slots, self.spec.period)
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Layout of MuJoCo's integration state."""
+        return Layout.of(self.model)
 
     @cached_property
     def mechanism(self) -> Mechanism:

@@ -11,8 +11,8 @@ import numpy as np
 from sameworld.core.arrays import Array
 from sameworld.worlds.compiled.batches import Failure
 from sameworld.worlds.compiled.engine import Data, Model, mj
+from sameworld.worlds.compiled.layout import INTEGRATION, Layout
 from sameworld.worlds.compiled.models import Assignment
-from sameworld.worlds.explicit.layout import INTEGRATION, Layout
 
 __all__ = ["Batch", "Pipe", "Touched", "filled"]
 

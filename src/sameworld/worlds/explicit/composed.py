@@ -16,11 +16,11 @@ from sameworld.worlds.compiled.attach import Group, Index
 from sameworld.worlds.compiled.batches import Failure
 from sameworld.worlds.compiled.compile import Compiled
 from sameworld.worlds.compiled.engine import Data, captured_warnings, mj
+from sameworld.worlds.compiled.layout import INTEGRATION, Layout
 from sameworld.worlds.compiled.models import Assignment, Models
 from sameworld.worlds.components.law import Effect, Motion
 from sameworld.worlds.explicit.batch import Batch, Touched, filled
 from sameworld.worlds.explicit.failures import described, is_bad_action
-from sameworld.worlds.explicit.layout import INTEGRATION, Layout
 from sameworld.worlds.explicit.simulator import Simulator, Trace
 
 __all__ = ["Composed"]

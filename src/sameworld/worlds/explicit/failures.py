@@ -15,7 +15,7 @@ import numpy as np
 from sameworld.core.arrays import Array, BoolArray
 from sameworld.worlds.compiled.batches import Failure
 from sameworld.worlds.compiled.engine import Data, Model, captured_warnings, mj
-from sameworld.worlds.explicit.layout import HUGE, Layout
+from sameworld.worlds.compiled.layout import HUGE, Layout
 
 __all__ = ["Tracer", "described", "is_bad_action"]
 

@@ -11,12 +11,12 @@ from sameworld.core.arrays import Array
 from sameworld.core.scene import Scene
 from sameworld.worlds.compiled.batches import Failure
 from sameworld.worlds.compiled.engine import Model, mj
+from sameworld.worlds.compiled.layout import INTEGRATION, Layout
 from sameworld.worlds.compiled.models import Models
+from sameworld.worlds.compiled.render import Painter
 from sameworld.worlds.compiled.tables import Tables, make_tables
 from sameworld.worlds.explicit.composed import Composed
 from sameworld.worlds.explicit.config import ExplicitConfig
-from sameworld.worlds.explicit.layout import INTEGRATION, Layout
-from sameworld.worlds.explicit.render import Painter
 from sameworld.worlds.explicit.simulator import Simulator, Trace
 
 __all__ = ["Kernel", "make_kernel"]
@@ -39,10 +39,10 @@ class Kernel:
         """The compiled model, unedited."""
         return self.tables.model
 
-    @cached_property
+    @property
     def layout(self) -> Layout:
         """Layout of the integration state."""
-        return Layout.of(self.model)
+        return self.tables.layout
 
     @cached_property
     def models(self) -> Models:
@@ -66,7 +66,7 @@ class Kernel:
     @cached_property
     def painter(self) -> Painter:
         """The renderer; opens OpenGL on first use."""
-        return Painter(self.model, self.simulator, self.layout)
+        return Painter(self.tables.editor, self.layout)
 
     def placed(self, starts: Array, values: Array, given: frozenset[str]) -> Array:
         """Integration states [B, size] for starts [B, S] and parameters [B, P].

@@ -15,8 +15,8 @@ import numpy as np
 from sameworld.core.errors import SameworldError
 from sameworld.store.files import read_npz
 from sameworld.worlds.compiled.engine import captured_warnings, mj
+from sameworld.worlds.compiled.layout import INTEGRATION
 from sameworld.worlds.explicit.failures import described
-from sameworld.worlds.explicit.layout import INTEGRATION
 
 __all__ = ["Replay", "main", "replay"]
 

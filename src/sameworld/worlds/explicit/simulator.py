@@ -14,10 +14,10 @@ from sameworld.worlds.compiled.batches import Failure
 from sameworld.worlds.compiled.compile import Compiled
 from sameworld.worlds.compiled.delays import fill_delay_buffers
 from sameworld.worlds.compiled.engine import Data, captured_warnings, mj, mj_rollout
+from sameworld.worlds.compiled.layout import INTEGRATION, Layout
 from sameworld.worlds.compiled.models import Assignment, Models
 from sameworld.worlds.explicit.config import ExplicitConfig
 from sameworld.worlds.explicit.failures import Tracer, is_bad_action
-from sameworld.worlds.explicit.layout import INTEGRATION, Layout
 
 __all__ = ["Simulator", "Trace"]
 

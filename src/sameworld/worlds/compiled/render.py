@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +11,10 @@ from sameworld.core.arrays import Array
 from sameworld.core.errors import SceneError, closest, listed
 from sameworld.core.records import Camera
 from sameworld.maths.rotations import quat_to_matrix
+from sameworld.worlds.compiled.edits import Editor
 from sameworld.worlds.compiled.engine import Data, Model, captured_warnings, mj
-from sameworld.worlds.explicit.layout import INTEGRATION, Layout
-
-if TYPE_CHECKING:
-    from sameworld.worlds.compiled.models import Assignment
-    from sameworld.worlds.explicit.simulator import Simulator
+from sameworld.worlds.compiled.layout import INTEGRATION, Layout
+from sameworld.worlds.compiled.models import Assignment
 
 __all__ = ["Painter"]
 
@@ -30,13 +28,14 @@ class Painter:
     Shadows, reflections and multisampling are off: they cost most of the time on a CPU.
 
     Args:
-        model: The compiled model.
-        simulator: Lends its MjData.
+        editor: Knows the scene's models.
         layout: Layout of the integration state.
     """
 
-    def __init__(self, model: Model, simulator: Simulator, layout: Layout) -> None:
-        self._model, self._simulator, self._layout = model, simulator, layout
+    def __init__(self, editor: Editor, layout: Layout) -> None:
+        self._editor, self._layout = editor, layout
+        self._model = editor.compiled.model
+        self._data: dict[bool, Data] = {}
         self._renderers: dict[tuple[int, int], Any] = {}
 
     def images(
@@ -51,13 +50,18 @@ class Painter:
         renderer = self._renderer(width, height)
         for element in np.flatnonzero(self._layout.runnable(rows)).tolist():
             edited = models[element]
-            data = self._simulator.pool(general=edited.general)[0]
+            data = self._scratch(general=edited.general)
             with captured_warnings():
                 mj.mj_setState(edited.model, data, rows[element], INTEGRATION)
                 mj.mj_forward(edited.model, data)
             _compose(renderer.scene, edited.model, data, camera)
             out[element] = renderer.render()
         return out
+
+    def _scratch(self, *, general: bool) -> Data:
+        if general not in self._data:
+            self._data[general] = mj.MjData(self._editor.general if general else self._model)
+        return self._data[general]
 
     def close(self) -> None:
         """Free the OpenGL contexts; a later picture opens new ones."""

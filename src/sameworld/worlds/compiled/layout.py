@@ -1,4 +1,4 @@
-"""Where things stand in MuJoCo's integration state, the vector that the State carries."""
+"""Where things stand in MuJoCo's integration state, its complete description of a moment."""
 
 from __future__ import annotations
 
