@@ -54,14 +54,14 @@ class DelayLine:
         earlier = substep / clock.substeps - delay / clock.period
         tick = xp.floor(later - 1e-9)
         share = (later - tick) * clock.substeps  # of the step in the later tick
-        touching = earlier - 1e-9 < tick
-        whole = 1.0 + xp.where(touching, slope(share), 0.0)
-        share = xp.where(xp.floor(earlier + 1e-9) >= tick, whole, xp.clip(share, 0.0, 1.0))
-        newer = xp.clip(self.size - 1 + tick.astype(np.intp), 0, self.size - 1)
-        older = xp.maximum(newer - 1, 0)
-        after = xp.take_along_axis(memory, newer[..., None], axis=-1)[..., 0]
-        before = xp.take_along_axis(memory, older[..., None], axis=-1)[..., 0]
-        return share * after + (1 - share) * before
+        whole = 1.0 + xp.where(earlier - 1e-9 < tick, slope(share), 0.0)
+        inside = xp.floor(earlier + 1e-9) >= tick
+        share = xp.where(inside, whole, xp.minimum(xp.maximum(share, 0.0), 1.0))
+        newest = self.size - 1
+        newer = xp.minimum(xp.maximum(newest + tick.astype(np.intp), 0), newest)
+        places = xp.stack([newer, xp.maximum(newer - 1, 0)], axis=-1)
+        found = xp.take_along_axis(memory, places, axis=-1)
+        return share * found[..., 0] + (1 - share) * found[..., 1]
 
 
 def lagged(state: Array, command: Array, timeconst: Array, timestep: float) -> Array:
