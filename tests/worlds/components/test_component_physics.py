@@ -427,3 +427,15 @@ def test_friction_feels_the_motor_through_its_gear():
         np.testing.assert_allclose(
             edited.signals["rail.vel"], result.signals["rail.vel"], atol=1e-12
         )
+
+
+def test_two_frictions_of_one_law_on_a_joint_add_up():
+    def swung(*limits):
+        parts = [
+            component(f"f{k}", "gear_friction", "joint:elbow", model="m1", coulomb=c, viscous=v)
+            for k, (c, v) in enumerate(limits)
+        ]
+        start = {"start:elbow.pos": [0.0], "start:elbow.vel": [5.0]}
+        return simulated(hinge(*parts), start, np.zeros((40, 1)))[0]["elbow.pos"]
+
+    np.testing.assert_allclose(swung((0.1, 0.01), (0.2, 0.0)), swung((0.3, 0.01)), atol=1e-12)

@@ -291,8 +291,16 @@ def component_channels(attached: Sequence[Attached]) -> list[Signal]:
 
 def _ordered(attached: Sequence[Attached]) -> list[Attached]:
     """In the order of the memory: groups one after the other, as they first appear."""
-    keys = list(dict.fromkeys(a.key for a in attached))
-    return [a for key in keys for a in attached if a.key == key]
+    return [a for members in _members(attached) for a in members]
+
+
+def _members(attached: Sequence[Attached]) -> list[list[Attached]]:
+    """Components that are computed together; no two of them on one joint, where they add up."""
+    found: dict[tuple[object, ...], list[Attached]] = {}
+    for a in attached:
+        same = [o for o in attached[: attached.index(a)] if (o.key, o.dof) == (a.key, a.dof)]
+        found.setdefault((*a.key, len(same)), []).append(a)
+    return list(found.values())
 
 
 def component_starts(
@@ -356,8 +364,7 @@ def grouped(
     given = {c.name: k for k, c in enumerate(actions)}
     groups: list[Group] = []
     offset = 0
-    for key in dict.fromkeys(a.key for a in attached):
-        members = [a for a in attached if a.key == key]
+    for members in _members(attached):
         size = len(members) * members[0].law.memory()
         groups.append(_group(members, slice(offset, offset + size), columns, begun, given, actions))
         offset += size

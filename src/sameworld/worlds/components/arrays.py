@@ -51,6 +51,7 @@ def slope(array: Array) -> Array:
 
     A function that is constant on one side of a kink keeps the slope of the other side with it.
     """
-    if isinstance(array, np.ndarray):
-        return np.zeros_like(array)
-    return array - namespace(array).floor(array * _GRAIN) / _GRAIN
+    xp = namespace(array)
+    if xp is np:
+        return np.zeros(array.shape)
+    return array - xp.floor(array * _GRAIN) / _GRAIN
