@@ -7,6 +7,7 @@ from collections.abc import Callable
 import jax
 
 from sameworld.worlds.differentiable.collide.capsule import capsule_capsule
+from sameworld.worlds.differentiable.collide.capsule_on_box import capsule_box
 from sameworld.worlds.differentiable.collide.contacts import ABSENT, Contacts, Shape
 from sameworld.worlds.differentiable.collide.plane import (
     MESH_SLOTS,
@@ -41,5 +42,6 @@ FUNCTIONS: dict[tuple[int, int], tuple[Collider, int]] = {
     (_SPHERE, _CYLINDER): (sphere_cylinder, 1),
     (_SPHERE, _BOX): (sphere_box, 1),
     (_CAPSULE, _CAPSULE): (capsule_capsule, 2),
+    (_CAPSULE, _BOX): (capsule_box, 2),
 }
 """Collider and slots by the two geom types (``mujoco.mjtGeom``), the lower one first."""

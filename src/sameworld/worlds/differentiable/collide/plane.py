@@ -59,12 +59,14 @@ def plane_cylinder(plane: Shape, cylinder: Shape, margin: jax.Array | float) -> 
     down = cylinder.axis * jnp.where(along > 0.0, -1.0, 1.0)
     lowest, _ = unit(down * (normal @ down) - normal, cylinder.rotation[:, 0])
     aside, _ = unit(jnp.cross(lowest, down))
-    rim = radius * jnp.stack([
-        lowest,
-        lowest,
-        aside * (math.sqrt(3.0) / 2.0) - lowest * 0.5,
-        -aside * (math.sqrt(3.0) / 2.0) - lowest * 0.5,
-    ])
+    rim = radius * jnp.stack(
+        [
+            lowest,
+            lowest,
+            aside * (math.sqrt(3.0) / 2.0) - lowest * 0.5,
+            -aside * (math.sqrt(3.0) / 2.0) - lowest * 0.5,
+        ]
+    )
     disk = down * cylinder.size[1] * np.array([[1.0], [-1.0], [1.0], [1.0]])
     points = cylinder.position + rim + disk
     return _points(plane, points, (points - plane.position) @ normal, margin)

@@ -66,9 +66,7 @@ def sphere_sphere(sphere1: Shape, sphere2: Shape, margin: jax.Array | float) -> 
     """Two spheres, 1 slot."""
     radius1, radius2 = sphere1.size[0], sphere2.size[0]
     normal = fallback_normal(sphere1, sphere2)
-    return one_slot(
-        ball_ball(sphere1.position, radius1, sphere2.position, radius2, normal), margin
-    )
+    return one_slot(ball_ball(sphere1.position, radius1, sphere2.position, radius2, normal), margin)
 
 
 def sphere_capsule(sphere: Shape, capsule: Shape, margin: jax.Array | float) -> Contacts:
@@ -98,11 +96,11 @@ def sphere_cylinder(sphere: Shape, cylinder: Shape, margin: jax.Array | float) -
     corner = cylinder.position + half * side * axis + radius * radial
     target = jnp.where(rim, corner, cylinder.position + along * axis)
     normal = fallback_normal(sphere, cylinder)
-    touch = ball_ball(
-        sphere.position, sphere.size[0], target, jnp.where(rim, 0.0, radius), normal
-    )
+    touch = ball_ball(sphere.position, sphere.size[0], target, jnp.where(rim, 0.0, radius), normal)
     flat = _ball_disk(sphere, side * along - half, side * axis)
-    return one_slot(Touch(*(jnp.where(disk, a, b) for a, b in zip(flat, touch, strict=True))), margin)
+    return one_slot(
+        Touch(*(jnp.where(disk, a, b) for a, b in zip(flat, touch, strict=True))), margin
+    )
 
 
 def sphere_box(sphere: Shape, box: Shape, margin: jax.Array | float) -> Contacts:
