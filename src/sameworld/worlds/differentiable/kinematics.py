@@ -29,7 +29,7 @@ from sameworld.worlds.differentiable.spatial import (
 )
 from sameworld.worlds.differentiable.structure import Structure
 
-__all__ = ["Leaves", "Pose", "moved", "point_axes", "posed"]
+__all__ = ["Leaves", "Pose", "moved", "orientations", "point_axes", "posed"]
 
 #: Differentiable arrays of a model, by the names of ``mjModel``.
 Leaves: TypeAlias = Mapping[str, jax.Array]
@@ -70,7 +70,8 @@ def posed(s: Structure, leaves: Leaves, q: jax.Array) -> Pose:
         leaves: Arrays of the model.
         q: Positions [nq].
     """
-    position, rotation = _composed(s, *_local(s, leaves, q))
+    shift, turn = _local(s, leaves, q)
+    position, rotation = _composed(s, shift, matrix_of(turn))
     d = s.dofs
     own = transformed(rotation[d.link], _local_axes(s, leaves))
     anchors = position[d.anchor] + transformed(rotation[d.anchor], leaves["jnt_pos"][d.joint])
@@ -89,6 +90,22 @@ def posed(s: Structure, leaves: Leaves, q: jax.Array) -> Pose:
     )
 
 
+def orientations(s: Structure, leaves: Leaves, q: jax.Array) -> jax.Array:
+    """Unit quaternions of bodies [nbody, 4], with the sign that composition along the tree gives.
+
+    ``Pose.rotation`` says the same but for that sign, which a sensor of orientation reports.
+
+    Args:
+        s: The structure.
+        leaves: Arrays of the model.
+        q: Positions [nq].
+    """
+    _, turn = _local(s, leaves, q)
+    for ancestor in s.links.jumps:
+        turn = jax.lax.optimization_barrier(multiplied(turn[ancestor], turn))
+    return normalised(turn[s.links.of_body])
+
+
 def _local_axes(s: Structure, leaves: Leaves) -> jax.Array:
     d = s.dofs
     if not d.scalar.any():
@@ -97,12 +114,12 @@ def _local_axes(s: Structure, leaves: Leaves) -> jax.Array:
 
 
 def _local(s: Structure, leaves: Leaves, q: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Transform of every link relative to its parent link: position [L, 3], matrix [L, 3, 3]."""
+    """Transform of every link relative to its parent link: position [L, 3], quaternion [L, 4]."""
     links, kind = s.links, s.links.kind
     turn = jnp.where(jnp.asarray(links.first)[:, None], leaves["body_quat"][links.body], _UNIT)
     shift = jnp.where(jnp.asarray(links.first)[:, None], leaves["body_pos"][links.body], 0.0)
     if s.nq == 0:
-        return shift, matrix_of(turn)
+        return shift, turn
     joint = np.maximum(links.joint, 0)
     axis, anchor = leaves["jnt_axis"][joint], leaves["jnt_pos"][joint]
     moved_by = (q - leaves["qpos0"])[links.qpos]
@@ -114,7 +131,7 @@ def _local(s: Structure, leaves: Leaves, q: jax.Array) -> tuple[jax.Array, jax.A
     arm = jnp.where(hangs, anchor, 0.0)
     step = step + arm - transformed(matrix_of(own), arm)
     fixed = matrix_of(turn)
-    return shift + transformed(fixed, step), matrix_of(multiplied(turn, own))
+    return shift + transformed(fixed, step), multiplied(turn, own)
 
 
 _UNIT = np.array([1.0, 0.0, 0.0, 0.0])
