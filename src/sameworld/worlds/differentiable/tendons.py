@@ -1,0 +1,345 @@
+"""Tendons: lengths, moment arms, passive forces, and rows of their limits and friction.
+
+A fixed tendon is a weighted sum of joint positions; a spatial one runs straight from site to site,
+over pulleys that divide the length of what follows.
+
+Source: MuJoCo documentation, chapter XML reference, sections "tendon/fixed" and "tendon/spatial",
+and chapter Computation, section "Passive forces".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from sameworld.core.errors import SceneError
+from sameworld.worlds.compiled.engine import Model, mj
+from sameworld.worlds.differentiable.kinematics import Leaves, Pose, point_axes
+from sameworld.worlds.differentiable.rows import Block
+from sameworld.worlds.differentiable.spatial import norm, transformed
+from sameworld.worlds.differentiable.structure import Index, Structure
+
+__all__ = [
+    "TENDON_LEAVES",
+    "Tendons",
+    "friction_block",
+    "limit_block",
+    "tendon_damping",
+    "tendon_motion",
+    "tendon_weights",
+    "tendons_of",
+    "tension",
+]
+
+#: Arrays of ``mjModel`` that the functions here read.
+TENDON_LEAVES = (
+    "site_pos",
+    "tendon_damping",
+    "tendon_frictionloss",
+    "tendon_invweight0",
+    "tendon_lengthspring",
+    "tendon_margin",
+    "tendon_range",
+    "tendon_solimp_fri",
+    "tendon_solimp_lim",
+    "tendon_solref_fri",
+    "tendon_solref_lim",
+    "tendon_stiffness",
+    "wrap_prm",
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Terms:
+    """Joints of fixed tendons.
+
+    Attributes:
+        wrap: Entry of ``wrap_prm`` with the coefficient [n].
+        qpos: Position column of the joint [n].
+        adds: 1 where a term belongs to a tendon [nt, n].
+        drives: 1 at the dof of the joint [n, nv].
+    """
+
+    wrap: Index
+    qpos: Index
+    adds: NDArray[np.float64]
+    drives: NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Segments:
+    """Straight pieces of spatial tendons.
+
+    Attributes:
+        site: Sites at both ends [2, n].
+        body: Bodies that carry them [2, n].
+        pulley: Entry of ``wrap_prm`` with the divisor, -1 for none [n].
+        adds: 1 where a piece belongs to a tendon [nt, n].
+    """
+
+    site: Index
+    body: Index
+    pulley: Index
+    adds: NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Tendons:
+    """What of tendons never changes.
+
+    Attributes:
+        count: Number of tendons.
+        terms: Joints of fixed tendons.
+        segments: Pieces of spatial tendons.
+        limited: Tendons with a limit, none if limits are disabled.
+        rubbing: Tendons with friction, none if friction is disabled.
+    """
+
+    count: int
+    terms: Terms
+    segments: Segments
+    limited: Index
+    rubbing: Index
+
+
+def tendons_of(model: Model) -> Tendons:
+    """Lay out the tendons of a compiled model.
+
+    Raises:
+        SceneError: A tendon wraps around a geom, or has a property that is not offered.
+    """
+    for tendon in range(model.ntendon):
+        _refuse(model, tendon)
+    disabled = int(model.opt.disableflags)
+    limits = not disabled & int(mj.mjtDisableBit.mjDSBL_LIMIT)
+    friction = not disabled & int(mj.mjtDisableBit.mjDSBL_FRICTIONLOSS)
+    return Tendons(
+        count=int(model.ntendon),
+        terms=_terms(model),
+        segments=_segments(model),
+        limited=np.flatnonzero(model.tendon_limited & limits),
+        rubbing=np.flatnonzero((model.tendon_frictionloss > 0) & friction),
+    )
+
+
+def _refuse(model: Model, tendon: int) -> None:
+    kinds = model.wrap_type[_wraps(model, tendon)]
+    round_ = (int(mj.mjtWrap.mjWRAP_SPHERE), int(mj.mjtWrap.mjWRAP_CYLINDER))
+    reasons = {
+        "wraps around a geom; route it through sites on the surface of the geom, or use a fixed "
+        "tendon": bool(np.isin(kinds, round_).any()),
+        "has armature; put armature on its joints, or set it to 0": bool(
+            model.tendon_armature[tendon]
+        ),
+        "has a polynomial stiffness; give one number": bool(
+            np.any(model.tendon_stiffnesspoly[tendon])
+        ),
+        "has a polynomial damping; give one number": bool(np.any(model.tendon_dampingpoly[tendon])),
+        "has a spring that yields; leave the yield out": bool(model.tendon_springyield[tendon])
+        or bool(model.tendon_plasticadr[tendon] >= 0),
+        "limits its actuator force; use forcerange on the actuators": bool(
+            model.tendon_actfrclimited[tendon]
+        ),
+    }
+    for reason, given in reasons.items():
+        if given:
+            raise SceneError(
+                f"Tendon '{model.tendon(tendon).name or tendon}' {reason}. "
+                "The differentiable world does not offer it; the explicit world does."
+            )
+
+
+def _wraps(model: Model, tendon: int) -> Index:
+    """Entries of the path of a tendon."""
+    first = int(model.tendon_adr[tendon])
+    return np.arange(first, first + int(model.tendon_num[tendon]))
+
+
+def _terms(model: Model) -> Terms:
+    joints = model.wrap_type == int(mj.mjtWrap.mjWRAP_JOINT)
+    wrap = np.flatnonzero(joints)
+    joint = model.wrap_objid[wrap]
+    drives = np.zeros((len(wrap), int(model.nv)))
+    drives[np.arange(len(wrap)), model.jnt_dofadr[joint]] = 1.0
+    return Terms(
+        wrap=wrap,
+        qpos=np.asarray(model.jnt_qposadr[joint], dtype=np.intp),
+        adds=_adds(model, [int(np.searchsorted(model.tendon_adr, k, "right")) - 1 for k in wrap]),
+        drives=drives,
+    )
+
+
+def _segments(model: Model) -> Segments:
+    site, pulley, owner = [], [], []
+    for tendon in range(model.ntendon):
+        last, over = -1, -1
+        for k in _wraps(model, tendon).tolist():
+            kind = int(model.wrap_type[k])
+            if kind == int(mj.mjtWrap.mjWRAP_PULLEY):
+                last, over = -1, k
+            if kind != int(mj.mjtWrap.mjWRAP_SITE):
+                continue
+            here = int(model.wrap_objid[k])
+            if last >= 0:
+                site.append((last, here))
+                pulley.append(over)
+                owner.append(tendon)
+            last = here
+    ends = np.array(site, dtype=np.intp).reshape(-1, 2).T
+    body = model.site_bodyid[ends] if len(site) else ends
+    return Segments(
+        site=ends,
+        body=np.asarray(body, dtype=np.intp),
+        pulley=np.array(pulley, dtype=np.intp),
+        adds=_adds(model, owner),
+    )
+
+
+def _adds(model: Model, owner: list[int]) -> NDArray[np.float64]:
+    adds = np.zeros((int(model.ntendon), len(owner)))
+    adds[owner, np.arange(len(owner))] = 1.0
+    return adds
+
+
+def tendon_motion(
+    t: Tendons, s: Structure, leaves: Leaves, pose: Pose, q: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """Lengths and moment arms.
+
+    Args:
+        t: The tendons.
+        s: The structure.
+        leaves: Arrays of the model.
+        pose: Kinematics at ``q``.
+        q: Positions [nq].
+
+    Returns:
+        Lengths [nt] (m, or joint units times coefficient) and their derivatives by velocity
+        [nt, nv]. A piece of length zero has no direction and pulls nowhere.
+    """
+    length, jacobian = jnp.zeros(t.count), jnp.zeros((t.count, s.nv))
+    if len(t.terms.wrap):
+        weighted = t.terms.adds * leaves["wrap_prm"][t.terms.wrap]
+        length = length + weighted @ q[t.terms.qpos]
+        jacobian = jacobian + weighted @ t.terms.drives
+    if len(t.segments.pulley):
+        pieces, arms = _pieces(t.segments, s, leaves, pose)
+        length = length + t.segments.adds @ pieces
+        jacobian = jacobian + t.segments.adds @ arms
+    return length, jacobian
+
+
+def _pieces(
+    segments: Segments, s: Structure, leaves: Leaves, pose: Pose
+) -> tuple[jax.Array, jax.Array]:
+    """Lengths [n] of pieces and their derivatives by velocity [n, nv], after the pulleys.
+
+    A dof that moves both ends alike changes no length, so every dof counts at one end only.
+    """
+    body = segments.body
+    ends = pose.position[body] + transformed(pose.rotation[body], leaves["site_pos"][segments.site])
+    gap = ends[1] - ends[0]
+    length = norm(gap)
+    direction = gap / jnp.where(length > 0, length, 1.0)[:, None]
+    first, second = s.dofs.moves[body[0]], s.dofs.moves[body[1]]
+    sign = second.astype(np.float64) - first.astype(np.float64)
+    at = jnp.where(jnp.asarray(second)[:, :, None], ends[1][:, None, :], ends[0][:, None, :])
+    velocity = _axes_at(pose, at)
+    arms = sign * jnp.sum(velocity * direction[:, None, :], axis=-1)
+    over = segments.pulley
+    share = jnp.where(over >= 0, 1.0 / leaves["wrap_prm"][np.maximum(over, 0)], 1.0)
+    return share * length, share[:, None] * arms
+
+
+def _axes_at(pose: Pose, points: jax.Array) -> jax.Array:
+    """Velocity per unit velocity [n, nv, 3] of a point of its own for every dof [n, nv, 3]."""
+    return jax.vmap(lambda row: jnp.diagonal(point_axes(pose, row)).T)(points)
+
+
+def tension(s: Structure, leaves: Leaves, length: jax.Array, velocity: jax.Array) -> jax.Array:
+    """Passive force along tendons [nt] N, positive where it lengthens them.
+
+    The spring is slack between the two lengths of ``tendon_lengthspring``; with the lower one at
+    zero it is a cable that only pulls.
+
+    Args:
+        s: The structure.
+        leaves: Arrays of the model.
+        length: Lengths [nt].
+        velocity: Their velocities [nt].
+    """
+    lower, upper = leaves["tendon_lengthspring"][:, 0], leaves["tendon_lengthspring"][:, 1]
+    stretch = jnp.maximum(length - upper, 0.0) - jnp.maximum(lower - length, 0.0)
+    force = -tendon_damping(s, leaves) * velocity
+    return force if s.is_disabled("SPRING") else force - leaves["tendon_stiffness"] * stretch
+
+
+def tendon_damping(s: Structure, leaves: Leaves) -> jax.Array:
+    """Damping of tendons [nt] N s/m: minus the derivative of ``tension`` by velocity."""
+    damping = leaves["tendon_damping"]
+    return jnp.zeros_like(damping) if s.is_disabled("DAMPER") else damping
+
+
+def tendon_weights(jacobian: jax.Array, inverse: jax.Array) -> jax.Array:
+    """Inverse inertia that tendons see [nt], the leaf ``tendon_invweight0``.
+
+    Args:
+        jacobian: Moment arms at the reference configuration [nt, nv].
+        inverse: Inverse of the inertia matrix there [nv, nv].
+    """
+    return jnp.sum((jacobian @ inverse) * jacobian, axis=1)
+
+
+def limit_block(t: Tendons, leaves: Leaves, length: jax.Array, jacobian: jax.Array) -> Block:
+    """Rows of tendon limits: all lower ones, then all upper ones [2 n].
+
+    Args:
+        t: The tendons.
+        leaves: Arrays of the model.
+        length: Lengths [nt].
+        jacobian: Moment arms [nt, nv].
+    """
+    which = np.concatenate([t.limited, t.limited])
+    sign = np.repeat([1.0, -1.0], len(t.limited))
+    bounds = leaves["tendon_range"][t.limited].T.reshape(-1)
+    position = sign * (length[which] - bounds)
+    margin = leaves["tendon_margin"][which]
+    return Block(
+        jacobian=sign[:, None] * jacobian[which],
+        position=position,
+        margin=margin,
+        weight=leaves["tendon_invweight0"][which],
+        solref=leaves["tendon_solref_lim"][which],
+        solimp=leaves["tendon_solimp_lim"][which],
+        depth=position - margin,
+        drift=jnp.zeros(len(which)),
+        present=position < margin,
+    )
+
+
+def friction_block(t: Tendons, leaves: Leaves, jacobian: jax.Array) -> tuple[Block, jax.Array]:
+    """Rows of dry friction of tendons, and the most that each can resist [n] N.
+
+    Args:
+        t: The tendons.
+        leaves: Arrays of the model.
+        jacobian: Moment arms [nt, nv].
+    """
+    loss = leaves["tendon_frictionloss"][t.rubbing]
+    zero = jnp.zeros(len(t.rubbing))
+    block = Block(
+        jacobian=jacobian[t.rubbing],
+        position=zero,
+        margin=zero,
+        weight=leaves["tendon_invweight0"][t.rubbing],
+        solref=leaves["tendon_solref_fri"][t.rubbing],
+        solimp=leaves["tendon_solimp_fri"][t.rubbing],
+        depth=zero,
+        drift=zero,
+        present=loss > 0,
+    )
+    return block, loss
