@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import jax
 
+from sameworld.worlds.differentiable.collide.box import BOX_SLOTS, box_box
 from sameworld.worlds.differentiable.collide.capsule import capsule_capsule
 from sameworld.worlds.differentiable.collide.capsule_on_box import capsule_box
 from sameworld.worlds.differentiable.collide.contacts import ABSENT, Contacts, Shape
@@ -43,5 +44,6 @@ FUNCTIONS: dict[tuple[int, int], tuple[Collider, int]] = {
     (_SPHERE, _BOX): (sphere_box, 1),
     (_CAPSULE, _CAPSULE): (capsule_capsule, 2),
     (_CAPSULE, _BOX): (capsule_box, 2),
+    (_BOX, _BOX): (box_box, BOX_SLOTS),
 }
 """Collider and slots by the two geom types (``mujoco.mjtGeom``), the lower one first."""
