@@ -84,7 +84,6 @@ def impedance(solimp: jax.Array, depth: jax.Array) -> jax.Array:
     positive = base > 0
     curve = jnp.where(positive, jnp.where(positive, base, 0.5) ** power, 0.0)
     level = jnp.where(rising, middle * curve, 1 - (1 - middle) * curve)
-    level = jnp.where(power == 1.0, x, level)
     inside = low + level * (high - low)
     return jnp.where(flat, 0.5 * (low + high), inside)
 
