@@ -48,7 +48,8 @@ def motion_of(
             velocity alone causes.
     """
     angular, linear = pose.angular * v[:, None], pose.linear * v[:, None]
-    ahead = s.dofs.before.astype(np.float64) @ jnp.concatenate([angular, linear], axis=1)
+    own = jnp.concatenate([angular, linear], axis=1)
+    ahead = jnp.matmul(s.dofs.before.astype(np.float64), own)
     spin, speed = ahead[:, :3], ahead[:, 3:]
     turned = cross(spin, angular)
     shifted = cross(spin, linear) + cross(speed, angular)
@@ -56,7 +57,7 @@ def motion_of(
         turned = turned + pose.angular * acceleration[:, None]
         shifted = shifted + pose.linear * acceleration[:, None]
     moves = s.dofs.moves.astype(np.float64)
-    total = moves @ jnp.concatenate([angular, linear, turned, shifted], axis=1)
+    total = jnp.matmul(moves, jnp.concatenate([angular, linear, turned, shifted], axis=1))
     return Motion(*(total[:, 3 * k : 3 * k + 3] for k in range(4)))
 
 

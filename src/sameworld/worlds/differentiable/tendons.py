@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from sameworld.core.errors import SceneError
 from sameworld.worlds.compiled.engine import Model, mj
-from sameworld.worlds.differentiable.kinematics import Leaves, Pose, point_axes
+from sameworld.worlds.differentiable.kinematics import Leaves, Pose
 from sameworld.worlds.differentiable.rows import Block
-from sameworld.worlds.differentiable.spatial import norm, transformed
+from sameworld.worlds.differentiable.spatial import cross, norm, transformed
 from sameworld.worlds.differentiable.structure import Index, Structure
 
 __all__ = [
@@ -174,7 +174,9 @@ def _terms(model: Model) -> Terms:
 
 
 def _segments(model: Model) -> Segments:
-    site, pulley, owner = [], [], []
+    site: list[tuple[int, int]] = []
+    pulley: list[int] = []
+    owner: list[int] = []
     for tendon in range(model.ntendon):
         last, over = -1, -1
         for k in _wraps(model, tendon).tolist():
@@ -190,7 +192,7 @@ def _segments(model: Model) -> Segments:
                 owner.append(tendon)
             last = here
     ends = np.array(site, dtype=np.intp).reshape(-1, 2).T
-    body = model.site_bodyid[ends] if len(site) else ends
+    body = model.site_bodyid[ends] if site else ends
     return Segments(
         site=ends,
         body=np.asarray(body, dtype=np.intp),
@@ -221,15 +223,15 @@ def tendon_motion(
         Lengths [nt] (m, or joint units times coefficient) and their derivatives by velocity
         [nt, nv]. A piece of length zero has no direction and pulls nowhere.
     """
-    length, jacobian = jnp.zeros(t.count), jnp.zeros((t.count, s.nv))
-    if len(t.terms.wrap):
-        weighted = t.terms.adds * leaves["wrap_prm"][t.terms.wrap]
-        length = length + weighted @ q[t.terms.qpos]
-        jacobian = jacobian + weighted @ t.terms.drives
-    if len(t.segments.pulley):
+    length, jacobian = jax.lax.full((t.count,), 0.0), jax.lax.full((t.count, s.nv), 0.0)
+    if t.terms.wrap.size:
+        weighted = leaves["wrap_prm"][t.terms.wrap] * t.terms.adds
+        length = length + jnp.matmul(weighted, q[t.terms.qpos])
+        jacobian = jacobian + jnp.matmul(weighted, t.terms.drives)
+    if t.segments.pulley.size:
         pieces, arms = _pieces(t.segments, s, leaves, pose)
-        length = length + t.segments.adds @ pieces
-        jacobian = jacobian + t.segments.adds @ arms
+        length = length + jnp.matmul(t.segments.adds, pieces)
+        jacobian = jacobian + jnp.matmul(t.segments.adds, arms)
     return length, jacobian
 
 
@@ -246,18 +248,13 @@ def _pieces(
     length = norm(gap)
     direction = gap / jnp.where(length > 0, length, 1.0)[:, None]
     first, second = s.dofs.moves[body[0]], s.dofs.moves[body[1]]
-    sign = second.astype(np.float64) - first.astype(np.float64)
-    at = jnp.where(jnp.asarray(second)[:, :, None], ends[1][:, None, :], ends[0][:, None, :])
-    velocity = _axes_at(pose, at)
-    arms = sign * jnp.sum(velocity * direction[:, None, :], axis=-1)
+    at = jnp.where(second[:, :, None], ends[1][:, None, :], ends[0][:, None, :])
+    velocity = pose.linear + cross(pose.angular, at - pose.reference)
+    closing = jnp.sum(velocity * direction[:, None, :], axis=-1)
+    arms = closing * (second.astype(np.float64) - first.astype(np.float64))
     over = segments.pulley
-    share = jnp.where(over >= 0, 1.0 / leaves["wrap_prm"][np.maximum(over, 0)], 1.0)
-    return share * length, share[:, None] * arms
-
-
-def _axes_at(pose: Pose, points: jax.Array) -> jax.Array:
-    """Velocity per unit velocity [n, nv, 3] of a point of its own for every dof [n, nv, 3]."""
-    return jax.vmap(lambda row: jnp.diagonal(point_axes(pose, row)).T)(points)
+    divisor = jnp.where(over >= 0, leaves["wrap_prm"][np.maximum(over, 0)], 1.0)
+    return length / divisor, arms / divisor[:, None]
 
 
 def tension(s: Structure, leaves: Leaves, length: jax.Array, velocity: jax.Array) -> jax.Array:
@@ -281,7 +278,7 @@ def tension(s: Structure, leaves: Leaves, length: jax.Array, velocity: jax.Array
 def tendon_damping(s: Structure, leaves: Leaves) -> jax.Array:
     """Damping of tendons [nt] N s/m: minus the derivative of ``tension`` by velocity."""
     damping = leaves["tendon_damping"]
-    return jnp.zeros_like(damping) if s.is_disabled("DAMPER") else damping
+    return 0.0 * damping if s.is_disabled("DAMPER") else damping
 
 
 def tendon_weights(jacobian: jax.Array, inverse: jax.Array) -> jax.Array:
@@ -306,18 +303,18 @@ def limit_block(t: Tendons, leaves: Leaves, length: jax.Array, jacobian: jax.Arr
     which = np.concatenate([t.limited, t.limited])
     sign = np.repeat([1.0, -1.0], len(t.limited))
     bounds = leaves["tendon_range"][t.limited].T.reshape(-1)
-    position = sign * (length[which] - bounds)
+    position = (length[which] - bounds) * sign
     margin = leaves["tendon_margin"][which]
     return Block(
-        jacobian=sign[:, None] * jacobian[which],
+        jacobian=jacobian[which] * sign[:, None],
         position=position,
         margin=margin,
         weight=leaves["tendon_invweight0"][which],
         solref=leaves["tendon_solref_lim"][which],
         solimp=leaves["tendon_solimp_lim"][which],
         depth=position - margin,
-        drift=jnp.zeros(len(which)),
-        present=position < margin,
+        drift=jax.lax.full((len(which),), 0.0),
+        present=jnp.less(position, margin),
     )
 
 
@@ -330,7 +327,7 @@ def friction_block(t: Tendons, leaves: Leaves, jacobian: jax.Array) -> tuple[Blo
         jacobian: Moment arms [nt, nv].
     """
     loss = leaves["tendon_frictionloss"][t.rubbing]
-    zero = jnp.zeros(len(t.rubbing))
+    zero = jax.lax.full((len(t.rubbing),), 0.0)
     block = Block(
         jacobian=jacobian[t.rubbing],
         position=zero,
@@ -340,6 +337,6 @@ def friction_block(t: Tendons, leaves: Leaves, jacobian: jax.Array) -> tuple[Blo
         solimp=leaves["tendon_solimp_fri"][t.rubbing],
         depth=zero,
         drift=zero,
-        present=loss > 0,
+        present=jnp.greater(loss, 0),
     )
     return block, loss
