@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import jax
 import mujoco
@@ -45,7 +47,7 @@ BODIES = """
     <geom/>
     <site name="drone" pos=".1 .02 .04" euler="50 30 10"/>
     <body name="rotor" pos="0 .1 .1"><joint name="rotor" axis="0 0 1"/><geom/>
-      <site name="rotor" pos=".05 .02 0"/></body>
+      <site name="rotor" pos=".05 .02 0" euler="0 40 20"/></body>
   </body>
 </worldbody>
 """
@@ -115,13 +117,21 @@ def double() -> Iterator[None]:
         yield
 
 
-Function = Callable[..., object]
+Run = Callable[..., Any]
 
 
-def batched(function: Function, *arguments: object) -> tuple[np.ndarray, ...]:
-    """Run a function of one state over leading axes, and bring its results home."""
-    with double():
-        return jax.tree.map(np.array, jax.jit(jax.vmap(function))(*arguments))
+def over_states(function: Callable[..., object]) -> Run:
+    """Compile ``function(leaves, ...)`` for leading axes of all but the arrays of the model.
+
+    Arguments are copied in and results brought home, so that nothing runs behind memory of C.
+    """
+    compiled = jax.jit(lambda leaves, *rest: jax.vmap(partial(function, leaves))(*rest))
+
+    def run(leaves: dict[str, np.ndarray], *rest: np.ndarray) -> Any:
+        with double():
+            return jax.tree.map(np.array, compiled(leaves, *(np.array(one) for one in rest)))
+
+    return run
 
 
 def central(function: Callable[[np.ndarray], np.ndarray], x: np.ndarray, h: float = 1e-6):

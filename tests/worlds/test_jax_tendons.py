@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from jax_cases import (
     States,
-    batched,
     central,
     compiled,
     double,
     forwarded,
     leaves_of,
     moment_arms,
+    over_states,
     states_of,
 )
 
@@ -69,17 +69,15 @@ def states(model) -> States:
 
 
 @pytest.fixture(scope="module")
-def computed(model, states):
+def function(model):
     """Lengths, moment arms, velocities, joint forces, and rows of limits and friction."""
-    s, t, leaves = structure_of(model), tendons_of(model), leaves_of(model)
+    s, t = structure_of(model), tendons_of(model)
 
-    def everything(q, v):
+    def everything(leaves, q, v):
         length, jacobian = tendon_motion(t, s, leaves, posed(s, leaves, q), q)
         speed = jacobian @ v
-        limits, (friction, loss) = (
-            limit_block(t, leaves, length, jacobian),
-            friction_block(t, leaves, jacobian),
-        )
+        limits = limit_block(t, leaves, length, jacobian)
+        friction, loss = friction_block(t, leaves, jacobian)
         force = jacobian.T @ tension(s, leaves, length, speed)
         rows = (
             (limits, referenced(limits, v, s.timestep, safe=True)),
@@ -87,9 +85,12 @@ def computed(model, states):
         )
         return length, jacobian, speed, force, rows
 
-    with double():
-        leaves = {name: jnp.asarray(value) for name, value in leaves.items()}
-        return batched(everything, states.q, states.v)
+    return over_states(everything)
+
+
+@pytest.fixture(scope="module")
+def computed(model, states, function):
+    return function(leaves_of(model), states.q, states.v)
 
 
 def close(ours: object, theirs: object, tolerance: float = 1e-12) -> None:
@@ -145,16 +146,11 @@ def compared(block, reference, k, mine, data, rows):
     )
 
 
-def test_moment_arms_are_the_rate_of_the_length_along_any_motion(model, states, computed):
-    s, t, leaves = structure_of(model), tendons_of(model), leaves_of(model)
-
-    def lengths(q):
-        return tendon_motion(t, s, leaves, posed(s, leaves, q), q)[0]
-
-    with double():
-        leaves = {name: jnp.asarray(value) for name, value in leaves.items()}
-        moved = [steps(model, q, v) for q, v in zip(states.q, states.v, strict=True)]
-        ahead, back = (batched(lengths, np.array(side)) for side in zip(*moved, strict=True))
+def test_moment_arms_are_the_rate_of_the_length_along_any_motion(model, states, computed, function):
+    moved = [steps(model, q, v) for q, v in zip(states.q, states.v, strict=True)]
+    ahead, back = (
+        function(leaves_of(model), np.array(side), states.v)[0] for side in zip(*moved, strict=True)
+    )
     np.testing.assert_allclose((ahead - back) / 2e-6, computed[2], atol=1e-8)
 
 
@@ -227,15 +223,13 @@ def test_length_zero_has_finite_derivatives_and_pulls_nowhere():
 def test_inverse_weights_are_those_that_the_compiler_stored(model):
     s, t, leaves = structure_of(model), tendons_of(model), leaves_of(model)
 
-    def weights(q):
+    def weights(leaves, q):
         pose = posed(s, leaves, q)
         _, jacobian = tendon_motion(t, s, leaves, pose, q)
         inertia = inertia_matrix(s, leaves, pose, inertias(leaves, pose))
         return tendon_weights(jacobian, jnp.linalg.inv(inertia))
 
-    with double():
-        leaves = {name: jnp.asarray(value) for name, value in leaves.items()}
-        found = batched(weights, model.qpos0[None].copy())[0]
+    found = over_states(weights)(leaves, model.qpos0[None])[0]
     np.testing.assert_allclose(found, model.tendon_invweight0, rtol=1e-12)
 
 

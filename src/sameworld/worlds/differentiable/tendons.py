@@ -114,9 +114,7 @@ def tendons_of(model: Model) -> Tendons:
     """
     for tendon in range(model.ntendon):
         _refuse(model, tendon)
-    disabled = int(model.opt.disableflags)
-    limits = not disabled & int(mj.mjtDisableBit.mjDSBL_LIMIT)
-    friction = not disabled & int(mj.mjtDisableBit.mjDSBL_FRICTIONLOSS)
+    limits, friction = (_is_enabled(model, flag) for flag in ("LIMIT", "FRICTIONLOSS"))
     return Tendons(
         count=int(model.ntendon),
         terms=_terms(model),
@@ -124,6 +122,11 @@ def tendons_of(model: Model) -> Tendons:
         limited=np.flatnonzero(model.tendon_limited & limits),
         rubbing=np.flatnonzero((model.tendon_frictionloss > 0) & friction),
     )
+
+
+def _is_enabled(model: Model, flag: str) -> bool:
+    bits = (getattr(mj.mjtDisableBit, f"mjDSBL_{name}") for name in (flag, "CONSTRAINT"))
+    return not any(int(model.opt.disableflags) & int(bit) for bit in bits)
 
 
 def _refuse(model: Model, tendon: int) -> None:

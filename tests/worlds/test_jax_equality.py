@@ -1,0 +1,246 @@
+"""Equality constraints in JAX beside MuJoCo's C code."""
+
+from __future__ import annotations
+
+import copy
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+import pytest
+from jax_cases import (
+    States,
+    central,
+    compiled,
+    double,
+    forwarded,
+    leaves_of,
+    over_states,
+    states_of,
+)
+from test_jax_tendons import TENDONS
+
+from sameworld.core.errors import SceneError
+from sameworld.worlds.differentiable.equality import (
+    EQUALITY_LEAVES,
+    equalities_of,
+    equality_block,
+)
+from sameworld.worlds.differentiable.kinematics import posed
+from sameworld.worlds.differentiable.rows import referenced
+from sameworld.worlds.differentiable.structure import structure_of
+from sameworld.worlds.differentiable.tendons import tendon_motion, tendons_of
+
+EQUALITIES = """
+<equality>
+  <weld name="glue" body1="hand" body2="drone" relpose=".1 .2 .3 .5 .5 .5 .4" anchor=".1 0 .1"
+    torquescale=".7" solref=".03 .9" solimp=".8 .95 .5 .4 3"/>
+  <joint joint1="shoulder" joint2="elbow" polycoef=".1 .5 .2 .3 -.1" solimp=".7 .9 2 .5 2"/>
+  <connect body1="arm" body2="drone" anchor=".1 .2 .3" solimp=".8 .99 1 .5 1"/>
+  <tendon tendon1="pair" tendon2="cable" polycoef=".1 .5 .2 .3 -.1"/>
+  <weld site1="arm" site2="rotor" torquescale="1.3" solref="-300 -20"/>
+  <connect site1="tip" site2="drone" solref=".001 1"/>
+  <joint joint1="rotor" polycoef=".1 .3 0 0 0" solref=".1 2"/>
+  <weld body1="badge"/>
+  <connect body1="hand" body2="arm" anchor="0 0 0" active="false"/>
+  <tendon tendon1="blocks" polycoef=".1 0 0 0 0"/>
+  <weld body1="ball" body2="hand"/>
+</equality>
+"""
+WELD = mujoco.mjtEq.mjEQ_WELD
+
+
+@pytest.fixture(scope="module")
+def model() -> mujoco.MjModel:
+    return compiled(TENDONS + EQUALITIES)
+
+
+@pytest.fixture(scope="module")
+def states(model) -> States:
+    return states_of(model, 24, spread=1.5)
+
+
+def rows_of(model: mujoco.MjModel):
+    """Rows and their references as a function of arrays and state."""
+    s, t, e = structure_of(model), tendons_of(model), equalities_of(model)
+
+    def rows(leaves, q, v):
+        pose = posed(s, leaves, q)
+        length, jacobian = tendon_motion(t, s, leaves, pose, q)
+        block = equality_block(e, s, leaves, pose, q, v, length, jacobian)
+        return block, referenced(block, v, s.timestep, safe=True)
+
+    return rows
+
+
+def in_order(model: mujoco.MjModel) -> np.ndarray:
+    """Our rows in the order of C."""
+    return np.argsort(equalities_of(model).row, kind="stable")
+
+
+@pytest.fixture(scope="module")
+def function(model):
+    return over_states(rows_of(model))
+
+
+@pytest.fixture(scope="module")
+def computed(model, states, function):
+    return function(leaves_of(model), states.q, states.v)
+
+
+def signs(model, ours: np.ndarray, data: mujoco.MjData) -> np.ndarray:
+    """Sign of our rows [n] against those of C; only orientations of welds may differ."""
+    sign = np.ones(len(ours))
+    for weld in np.flatnonzero((model.eq_type == WELD) & model.eq_active0):
+        rows = np.flatnonzero((data.efc_type == 0) & (data.efc_id == weld))[3:]
+        sign[rows] = np.sign(ours[rows] @ data.efc_pos[rows])
+    return sign
+
+
+def test_rows_are_those_of_c(model, states, computed):
+    block, reference = jax.tree.map(lambda part: part[:, in_order(model)], computed)
+    flipped = 0
+    for k, data in enumerate(forwarded(model, states)):
+        rows = slice(0, data.ne)
+        sign = signs(model, block.position[k], data)
+        flipped += np.sum(sign < 0)
+        jacobian = data.efc_J.reshape(data.nefc, model.nv)[rows]
+        close(block.jacobian[k] * sign[:, None], jacobian)
+        close(block.position[k] * sign, data.efc_pos[rows])
+        close(block.margin[k], data.efc_margin[rows])
+        np.testing.assert_allclose(reference.regularisation[k], data.efc_R[rows], rtol=1e-11)
+        np.testing.assert_allclose(
+            reference.acceleration[k] * sign, data.efc_aref[rows], rtol=1e-11, atol=1e-9
+        )
+        assert block.present[k].all()
+    assert flipped > 0
+
+
+def close(ours: object, theirs: object, tolerance: float = 1e-12) -> None:
+    np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance)
+
+
+def test_rows_are_the_rate_of_residuals_and_drift_that_of_rows(model, states, computed, function):
+    h = 1e-5
+    moved = np.array([states.q, states.q])
+    for k, v in enumerate(states.v):
+        for side, sign in enumerate((1, -1)):
+            mujoco.mj_integratePos(model, moved[side, k], v, sign * h)
+    ahead, back = (function(leaves_of(model), side, states.v)[0] for side in moved)
+    block = computed[0]
+    speed, pace, trace = (
+        np.einsum("bnv,bv->bn", b.jacobian, states.v) for b in (block, ahead, back)
+    )
+    same = np.abs(ahead.position - back.position) < 0.01
+    assert same.mean() > 0.9
+    rate = (ahead.position - back.position) / (2 * h)
+    np.testing.assert_allclose(np.where(same, rate - speed, 0), 0, atol=1e-6)
+    bodies = model.eq_type[equalities_of(model).row] <= int(WELD)
+    drift = np.where(same & bodies, (pace - trace) / (2 * h) - block.drift, 0.0)
+    np.testing.assert_allclose(drift, 0, atol=1e-6)
+    assert not np.any(block.drift[:, ~bodies])
+
+
+NAMES = ("eq_data", "site_pos", "site_quat", "eq_solref", "eq_solimp", "tendon_length0")
+
+
+def test_derivatives_by_parameters_are_those_of_c(model, states):
+    function, constant = rows_of(model), leaves_of(model)
+    order = in_order(model)
+    q, v = states.q[5], states.v[5]
+
+    def reference(chosen):
+        block, found = function(constant | chosen, q, v)
+        return found.acceleration[order], block.position[order]
+
+    def by_c(name):
+        def computed(value):
+            changed = copy.copy(model)
+            getattr(changed, name)[...] = value
+            data = mujoco.MjData(changed)
+            data.qpos[:], data.qvel[:] = q, v
+            mujoco.mj_forward(changed, data)
+            return data.efc_aref[: data.ne].copy()
+
+        return central(computed, np.array(constant[name]))
+
+    weights = np.random.default_rng(0).normal(size=len(order))
+    data = next(iter(forwarded(model, States(q=q[None], v=v[None], acceleration=v[None]))))
+    with double():
+        constant = {name: jnp.asarray(value) for name, value in constant.items()}
+        chosen = {name: constant[name] for name in NAMES}
+        forward, position = jax.jit(jax.jacfwd(reference, has_aux=True))(chosen)
+        reverse = jax.jit(jax.grad(lambda leaves: weights @ reference(leaves)[0]))(chosen)
+        forward, reverse = jax.tree.map(np.array, (forward, reverse))
+    sign = signs(model, np.array(position), data)
+    for name in NAMES:
+        theirs = by_c(name)
+        scale = max(1.0, np.abs(theirs).max())
+        mine = forward[name] * sign.reshape(-1, *(1,) * (theirs.ndim - 1))
+        np.testing.assert_allclose(mine / scale, theirs / scale, atol=1e-6, err_msg=name)
+        whole = np.tensordot(weights, forward[name], axes=1)
+        np.testing.assert_allclose(reverse[name] / scale, whole / scale, atol=1e-12)
+        assert np.abs(theirs).max() > 0
+
+
+def test_satisfied_constraints_have_finite_derivatives():
+    """Residuals of zero length, and of half a turn, where a norm or an angle has none."""
+    model = compiled(
+        """<equality><connect body1="a" anchor="0 0 0"/><weld body1="a"/>
+        <weld body1="a" relpose="0 0 0 0 1 0 0"/><joint joint1="x" polycoef="0 1 0 0 0"/>
+        </equality>""",
+        bodies="""<worldbody><body name="a"><joint name="x" type="slide" axis="1 0 0"/>
+        <joint axis="0 0 1"/><geom/></body></worldbody>""",
+    )
+    function, constant = rows_of(model), leaves_of(model)
+
+    def rows(data, q, v):
+        return function(constant | {"eq_data": data}, q, v)[1][1:3]
+
+    with double():
+        constant = {name: jnp.asarray(value) for name, value in constant.items()}
+        arguments = constant["eq_data"], jnp.zeros(2), jnp.ones(2)
+        forward = jax.jit(jax.jacfwd(rows, argnums=(0, 1, 2)))(*arguments)
+        reverse = jax.jit(jax.jacrev(rows, argnums=(0, 1, 2)))(*arguments)
+        leaves = [np.array(leaf) for leaf in jax.tree.leaves((forward, reverse))]
+    assert all(np.isfinite(leaf).all() for leaf in leaves)
+
+
+def test_only_constraints_active_at_the_start_have_rows(model):
+    assert 8 not in equalities_of(model).row
+    assert len(equalities_of(model).row) == 6 * 4 + 3 * 2 + 4
+
+
+@pytest.mark.parametrize("flag", ["equality", "constraint"])
+def test_disabled_constraints_leave_no_rows(flag):
+    model = compiled(TENDONS + EQUALITIES, flag=f'{flag}="disable"')
+    function = rows_of(model)
+    with double():
+        leaves = {name: jnp.asarray(value) for name, value in leaves_of(model).items()}
+        block, _ = jax.eval_shape(function, leaves, model.qpos0, np.zeros(model.nv))
+    assert block.jacobian.shape == (0, model.nv)
+    assert {part.shape[0] for part in block} == {0}
+
+
+def test_declared_arrays_are_all_that_is_read(model, states):
+    s, e, every = structure_of(model), equalities_of(model), leaves_of(model)
+
+    def rows(q, v):
+        few = {name: every[name] for name in EQUALITY_LEAVES}
+        length, jacobian = jnp.ones(model.ntendon), jnp.ones((model.ntendon, model.nv))
+        return equality_block(e, s, few, posed(s, every, q), q, v, length, jacobian)
+
+    with double():
+        every = {name: jnp.asarray(value) for name, value in every.items()}
+        block = jax.eval_shape(rows, states.q[0], states.v[0])
+    assert block.position.shape == (34,)
+
+
+def test_kinds_that_are_not_offered_are_refused_by_name():
+    model = mujoco.MjModel.from_xml_string("""
+        <mujoco><worldbody><body name="b"><freejoint/><geom size=".1"/>
+        <flexcomp name="rope" type="grid" count="4 1 1" spacing=".1 .1 .1" dim="1">
+        <edge equality="true"/></flexcomp></body></worldbody></mujoco>""")
+    with pytest.raises(SceneError, match=r"kind 'flex'.*connect, weld, joint and tendon"):
+        equalities_of(model)
