@@ -15,6 +15,7 @@ KINDS = (
     "geom",
     "pair",
     "joint",
+    "tendon",
     "actuator",
     "sensor",
     "option",

@@ -37,6 +37,8 @@ def model_slots(compiled: Compiled, believed: Iterable[str] = ()) -> list[Slot]:
         slots += _pair_slots(model, pair, name)
     for joint in range(model.njnt):
         slots += _joint_slots(model, joint, in_degrees=bool(compiled.spec.compiler.degree))
+    for tendon in range(model.ntendon):
+        slots += _tendon_slots(model, tendon)
     for actuator in range(model.nactuator):
         slots += actuator_slots(model, actuator)
     return slots + _gravity_slots(model)
@@ -153,7 +155,7 @@ def _solref_parts(model: Model, kind: str, index: int) -> tuple[tuple[str, str, 
     return ("stiffness", "1/s^2", -1.0), ("damping", "1/s", -1.0)
 
 
-# ---- joints and options ------------------------------------------------------------------------
+# ---- joints ------------------------------------------------------------------------------------
 
 
 def _joint_slots(model: Model, joint: int, *, in_degrees: bool) -> list[Slot]:
@@ -207,6 +209,70 @@ def _dof_slot(model: Model, joint: str, part: str, unit: str, dofs: range, high:
         fields=tuple((f"dof_{part}", (dof,), 1.0) for dof in dofs),
         attrs=(("joint", joint, part, 0 if part == "damping" else -1, 1.0),),
     )
+
+
+# ---- tendons -----------------------------------------------------------------------------------
+
+
+def _tendon_slots(model: Model, tendon: int) -> list[Slot]:
+    name, spatial = model.tendon(tendon).name, _is_spatial(model, tendon)
+    slots: list[Slot] = []
+    for part, unit, high, place in _TENDON_PARTS:
+        value = float(getattr(model, f"tendon_{part}")[tendon])
+        field, attr = (f"tendon_{part}", (tendon,), 1.0), ("tendon", name, part, place, 1.0)
+        bounds = positive(value, high=high)
+        slots.append(
+            _slot(f"tendon:{name}.{part}", unit if spatial else "", bounds, value, field, attr)
+        )
+    low, high = model.tendon_lengthspring[tendon].tolist()
+    parts = {"springlength": (0, 1)} if low == high else _ends("springlength")
+    slots += _length_slots(model, tendon, "tendon_lengthspring", "springlength", parts)
+    if model.tendon_limited[tendon]:
+        slots += _length_slots(model, tendon, "tendon_range", "range", _ends("range"))
+    return slots
+
+
+#: Part, unit in a spatial tendon, upper bound where the scene has none of it, place in the MjSpec.
+_TENDON_PARTS = (
+    ("stiffness", "N/m", 100.0, 0),
+    ("damping", "N s/m", 10.0, 0),
+    ("frictionloss", "N", 10.0, -1),
+)
+
+
+def _is_spatial(model: Model, tendon: int) -> bool:
+    """Whether it runs through space; else it is a weighted sum of joint positions."""
+    return int(model.wrap_type[model.tendon_adr[tendon]]) != int(mj.mjtWrap.mjWRAP_JOINT)
+
+
+def _ends(part: str) -> dict[str, tuple[int, ...]]:
+    return {f"{part}.low": (0,), f"{part}.high": (1,)}
+
+
+def _length_slots(
+    model: Model, tendon: int, array: str, attribute: str, parts: dict[str, tuple[int, ...]]
+) -> list[Slot]:
+    """Lengths of one attribute: the parts, each with the places in the array that it fills."""
+    name, spatial = model.tendon(tendon).name, _is_spatial(model, tendon)
+    reach = 1.0 + abs(float(model.tendon_length0[tendon]))
+    slots: list[Slot] = []
+    for part, places in parts.items():
+        value = float(getattr(model, array)[tendon, places[0]])
+        straight = positive(value, factor=5, high=reach)
+        slots.append(
+            Slot(
+                name=f"tendon:{name}.{part}",
+                unit="m" if spatial else "",
+                value=value,
+                bounds=straight if spatial else around(value, reach),
+                fields=tuple((array, (tendon, k), 1.0) for k in places),
+                attrs=tuple(("tendon", name, attribute, k, 1.0) for k in places),
+            )
+        )
+    return slots
+
+
+# ---- options -----------------------------------------------------------------------------------
 
 
 def _gravity_slots(model: Model) -> list[Slot]:

@@ -26,7 +26,10 @@ from sameworld.worlds.compiled.sanity import (
 __all__ = ["Compiled", "compile_scene", "compile_spec"]
 
 #: What must not change when inertias are written out explicitly.
-_FROZEN = ("body_mass", "body_inertia", "body_ipos", "body_pos", "body_quat", "geom_pos", "qpos0")
+_FROZEN = (
+    *("body_mass", "body_inertia", "body_ipos", "body_pos", "body_quat", "geom_pos", "qpos0"),
+    "tendon_lengthspring",
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -77,6 +80,7 @@ def compile_scene(scene: Scene, config: CompileConfig | None = None) -> Compiled
     _stiffen(spec, scene)
     weighed = [body.name for body in spec.bodies[1:] if not body.explicitinertial]
     _freeze_inertias(spec, raw)
+    _freeze_springs(spec, raw)
     named = compile_spec(spec, scene.name)
     _check_unchanged(raw, named, scene.name)
     chosen = _chosen_pairs(named, config, scene.belief.names)
@@ -141,6 +145,12 @@ def _freeze_inertias(spec: SpecTree, model: Model) -> None:
     compiler.balanceinertia = False
 
 
+def _freeze_springs(spec: SpecTree, model: Model) -> None:
+    """Write computed rest lengths out, so that they are numbers like others."""
+    for tendon in spec.tendons:
+        tendon.springlength = model.tendon_lengthspring[tendon.id]
+
+
 def _check_unchanged(raw: Model, named: Model, name: str) -> None:
     for field in _FROZEN:
         before, after = getattr(raw, field), getattr(named, field)
@@ -180,6 +190,7 @@ def _name_everything(spec: SpecTree) -> None:
         "body": spec.bodies[1:],
         "geom": spec.geoms,
         "joint": spec.joints,
+        "tendon": spec.tendons,
         "actuator": spec.actuators,
         "sensor": spec.sensors,
     }

@@ -89,7 +89,7 @@ class Editor:
             write_pair(model, pair, mixed)
         self._write_fields(model, changes, "")
         self._refresh(model, general)
-        return model
+        return self._crossed(changes) or model
 
     def _write_fields(self, model: Model, changes: Iterable[Change], kind: str) -> None:
         """Write plain fields; geoms first, because pairs follow them."""
@@ -147,6 +147,8 @@ class Editor:
         inertials = self._inertials(changes, given)
         if isinstance(inertials, str):
             return inertials
+        if crossed := self._crossed(changes):
+            return crossed
         for name, inertial in inertials.items():
             body = spec.body(name)
             body.mass, body.ipos = inertial.mass, inertial.com
@@ -188,6 +190,20 @@ class Editor:
         setattr(element, attribute, array)
 
     # ---- shared -------------------------------------------------------------------------
+
+    def _crossed(self, changes: tuple[Change, ...]) -> str:
+        """Say which tendon would have a lower end above its upper one; empty if none has."""
+        values = dict(changes)
+        ends = {
+            slot.name: values.get(column, slot.value)
+            for column, slot in enumerate(self.slots)
+            if slot.name.startswith("tendon:")
+        }
+        for name, low in ends.items():
+            stem, _, end = name.rpartition(".")
+            if end == "low" and low > ends[f"{stem}.high"]:
+                return f"'{name}' {low:.4g} is above '{stem}.high' {ends[f'{stem}.high']:.4g}"
+        return ""
 
     def _inertials(
         self, changes: Iterable[Change], given: frozenset[str]

@@ -27,6 +27,14 @@ _DISABLED_JOINT = {
     "frictionloss": "mjDSBL_FRICTIONLOSS",
 }
 
+_DISABLED_TENDON = {
+    "damping": "mjDSBL_DAMPER",
+    "stiffness": "mjDSBL_SPRING",
+    "springlength": "mjDSBL_SPRING",
+    "frictionloss": "mjDSBL_FRICTIONLOSS",
+    "range": "mjDSBL_LIMIT",
+}
+
 
 def ineffective(
     compiled: Compiled,
@@ -51,6 +59,7 @@ def ineffective(
         "geom": _geom,
         "pair": _pair,
         "joint": _joint,
+        "tendon": _tendon,
         "option": _option,
         "actuator": _actuator,
     }
@@ -168,7 +177,7 @@ def _pair(compiled: Compiled, address: Address, names: tuple[str, ...]) -> str:
     return ""
 
 
-# ---- joints, actuators, options ----------------------------------------------------------------
+# ---- joints, tendons, actuators, options ---------------------------------------------------------
 
 
 def _joint(compiled: Compiled, address: Address, names: tuple[str, ...]) -> str:
@@ -195,6 +204,36 @@ def _is_welded(model: Model, joint: int) -> bool:
         if by_body and body in ends and all(model.body_weldid[e] == 0 for e in ends - {body}):
             return True
     return False
+
+
+def _tendon(compiled: Compiled, address: Address, names: tuple[str, ...]) -> str:
+    model = compiled.model
+    tendon = int(model.tendon(address.target).id)
+    part = address.field.partition(".")[0]
+    flag = _DISABLED_TENDON[part]
+    if _disabled(model, flag):
+        return f"'{flag.removeprefix('mjDSBL_').lower()}' is disabled in the scene's <option>"
+    stiff = model.tendon_stiffness[tendon] or np.any(model.tendon_stiffnesspoly[tendon])
+    if part == "springlength" and not (stiff or f"tendon:{address.target}.stiffness" in names):
+        return "the tendon has no stiffness"
+    if _is_rigid(model, tendon):
+        return "all places that the tendon connects are on one rigid body, so it keeps its length"
+    return ""
+
+
+def _is_rigid(model: Model, tendon: int) -> bool:
+    """Whether a tendon runs along bodies that cannot move against each other."""
+    first, count = int(model.tendon_adr[tendon]), int(model.tendon_num[tendon])
+    bodies: set[int] = set()
+    for wrap in range(first, first + count):
+        kind, index = int(model.wrap_type[wrap]), int(model.wrap_objid[wrap])
+        if kind == int(mj.mjtWrap.mjWRAP_JOINT):
+            return False
+        if kind != int(mj.mjtWrap.mjWRAP_PULLEY):
+            site = kind == int(mj.mjtWrap.mjWRAP_SITE)
+            body = int((model.site_bodyid if site else model.geom_bodyid)[index])
+            bodies.add(int(model.body_weldid[body]))
+    return len(bodies) == 1
 
 
 def _option(compiled: Compiled, address: Address, names: tuple[str, ...]) -> str:
