@@ -10,12 +10,11 @@ from sameworld.worlds.differentiable.collide.box import BOX_SLOTS, box_box
 from sameworld.worlds.differentiable.collide.capsule import capsule_capsule
 from sameworld.worlds.differentiable.collide.capsule_on_box import capsule_box
 from sameworld.worlds.differentiable.collide.contacts import ABSENT, Contacts, Shape
+from sameworld.worlds.differentiable.collide.mesh import MESH_SLOTS, Hull, hulls_of, plane_mesh
 from sameworld.worlds.differentiable.collide.plane import (
-    MESH_SLOTS,
     plane_box,
     plane_capsule,
     plane_cylinder,
-    plane_mesh,
     plane_sphere,
 )
 from sameworld.worlds.differentiable.collide.sphere import (
@@ -25,7 +24,7 @@ from sameworld.worlds.differentiable.collide.sphere import (
     sphere_sphere,
 )
 
-__all__ = ["ABSENT", "FUNCTIONS", "Collider", "Contacts", "Shape"]
+__all__ = ["ABSENT", "FUNCTIONS", "Collider", "Contacts", "Hull", "Shape", "hulls_of"]
 
 Collider = Callable[[Shape, Shape, jax.Array | float], Contacts]
 """Contacts of two shapes within a margin [m]."""

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import NDArray
 
 from sameworld.worlds.differentiable.collide.contacts import Contacts, Shape, contacts, first
 from sameworld.worlds.differentiable.collide.frame import MINVAL, frames, unit
@@ -37,8 +38,9 @@ _EDGE_ON = 1e-9  # share by which a corner may lie outside of the other face
 _CROSS = np.array([np.cross(np.eye(3), -axis) for axis in np.eye(3)])
 """``_CROSS[i] @ v`` is the cross product of axis i and v."""
 
+_INDEX = np.arange(3)
+_FIRST = np.arange(BOX_SLOTS) == 0
 _CORNERS = np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
-_FLIPS = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])
 _EARLIER = np.tri(12, k=-1, dtype=bool)
 """Whether the second of two candidates comes before the first [12, 12]."""
 
@@ -77,7 +79,7 @@ class _Patch(NamedTuple):
 
     distance: jax.Array
     point: jax.Array
-    present: jax.Array
+    present: jax.Array | NDArray[np.bool_]
     normal: jax.Array
 
 
@@ -91,7 +93,7 @@ def box_box(box1: Shape, box2: Shape, margin: jax.Array | float) -> Contacts:
     patch = _Patch(*(jnp.where(axis.by_edge, a, b) for a, b in zip(edge, face, strict=True)))
     frame = jnp.broadcast_to(frames(box1.rotation @ patch.normal), (BOX_SLOTS, 3, 3))
     point = patch.point @ box1.rotation.T + box1.position
-    present = patch.present & (patch.distance < margin) & ~axis.separated
+    present = (patch.distance < margin) & patch.present & ~axis.separated
     return contacts(patch.distance, point, frame, present)
 
 
@@ -105,7 +107,7 @@ def _separating(pair: _Pair, slack: jax.Array) -> _Axis:
         ]
     )
     face = jnp.argmax(faces)
-    crossed = jnp.einsum("iab,bj->ija", _CROSS, pair.axes).reshape(9, 3)
+    crossed = jnp.moveaxis(jnp.matmul(_CROSS, pair.axes), 2, 1).reshape(9, 3)
     exists = jnp.sum(crossed * crossed, axis=-1) >= _PARALLEL
     normals, _ = unit(jnp.where(exists[:, None], crossed, np.eye(3)[0]))
     reach = jnp.abs(normals) @ pair.size1 + jnp.abs(normals @ pair.axes) @ pair.size2
@@ -134,7 +136,7 @@ def _edge_patch(pair: _Pair, axis: _Axis) -> _Patch:
     Where a component of the axis vanishes two parallel edges support it: all are tried and the
     nearest pair is kept.
     """
-    edge1, edge2 = jnp.arange(3) == axis.edge1, jnp.arange(3) == axis.edge2
+    edge1, edge2 = _INDEX == axis.edge1, _INDEX == axis.edge2
     corners1 = _supports(axis.edge, pair.size1, edge1)
     corners2 = _supports(-(axis.edge @ pair.axes), pair.size2, edge2)
     start1 = corners1[np.array([0, 0, 1, 1])]
@@ -152,9 +154,9 @@ def _edge_patch(pair: _Pair, axis: _Axis) -> _Patch:
     points2 = start2 + at2[:, None] * along2
     best = jnp.argmin(jnp.sum((points2 - points1) ** 2, axis=-1))
     point1, point2 = points1[best], points2[best]
-    distance = jnp.full(BOX_SLOTS, (point2 - point1) @ axis.edge)
+    distance = jnp.broadcast_to((point2 - point1) @ axis.edge, BOX_SLOTS)
     middle = jnp.broadcast_to(0.5 * (point1 + point2), (BOX_SLOTS, 3))
-    return _Patch(distance, middle, jnp.arange(BOX_SLOTS) == 0, axis.edge)
+    return _Patch(distance, middle, _FIRST, axis.edge)
 
 
 def _supports(direction: jax.Array, size: jax.Array, edge: jax.Array) -> jax.Array:
@@ -179,7 +181,7 @@ def _face_patch(pair: _Pair, axis: _Axis, margin: jax.Array | float) -> _Patch:
     order = (normal + np.array([1, 2, 0])) % 3
     others = (opposing + np.array([1, 2, 0])) % 3
     half = size[order]
-    up = jnp.stack([jnp.ones_like(sense), jnp.ones_like(sense), sense])
+    up = jnp.where(_INDEX == 2, sense, 1.0)
     spans = other_axes[order][:, others] * other_size[others] * up[:, None]
     towards = jnp.where(spans[2, 2] > 0.0, -1.0, 1.0)
     centre = offset[order] * up + towards * spans[:, 2] - half * np.array([0.0, 0.0, 1.0])

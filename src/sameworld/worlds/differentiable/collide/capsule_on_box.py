@@ -119,18 +119,18 @@ def _nearest_end(segment: _Segment, size: jax.Array) -> _End:
 
 def _nearest_edge(segment: _Segment, size: jax.Array) -> _Edge:
     """The edge nearest to the segment, the first of those that tie."""
-    half_edge = _AXES @ size
-    offset = _MIDDLES * size - segment.middle
+    half_edge = size @ _AXES.T
+    offset = size * _MIDDLES - segment.middle
     ma, mc = half_edge * half_edge, segment.length * segment.length
-    mb = -half_edge * (_AXES @ segment.half)
-    u, v = -half_edge * jnp.sum(_AXES * offset, axis=-1), offset @ segment.half
+    mb = -half_edge * (segment.half @ _AXES.T)
+    u, v = -half_edge * jnp.sum(offset * _AXES, axis=-1), offset @ segment.half
     determinant = ma * mc - mb * mb
     parallel = jnp.abs(determinant) < MINVAL
     along, place = nearest_places(ma, mb, mc, u, v, jnp.where(parallel, 1.0, determinant))
     gap = offset + (along * half_edge)[:, None] * _AXES - place[:, None] * segment.half
     squared = jnp.where(parallel, _FAR, jnp.sum(gap * gap, axis=-1))
     best = jnp.argmax(squared <= jnp.min(squared) + MINVAL)
-    edge, middle = jnp.asarray(_AXES)[best], jnp.asarray(_MIDDLES)[best]
+    edge, middle = jnp.take(_AXES, best, axis=0), jnp.take(_MIDDLES, best, axis=0)
     side = _side(along, (mc * u - mb * v) / jnp.where(parallel, 1.0, determinant))[best]
     corner = middle + edge * jnp.where(side > 0.0, 1.0, -1.0)
     return _Edge(place[best], along[best], edge, side, corner, squared[best])
@@ -172,7 +172,7 @@ def _step_from_edge(segment: _Segment, size: jax.Array, nearest: _Edge) -> jax.A
     along = nearest.edge > 0.0
     differs = ((segment.half > 0.0) != (nearest.corner > 0.0)) & ~along
     slopes = jnp.where(along, -1.0, jnp.abs(segment.axis))
-    across = jnp.arange(3) == _last_largest(slopes, along)
+    across = np.arange(3) == _last_largest(slopes, along)
     forward = jnp.any(differs & across)
     sense = jnp.where(forward, 1.0, -1.0)
     upward = jnp.any((segment.half > 0.0) & along)

@@ -21,16 +21,17 @@ class Shape(NamedTuple):
         rotation: Columns are the geom's axes in the world frame, [3, 3].
         size: MuJoCo's sizes [m], [3]: sphere (radius), capsule and cylinder (radius, half length),
             box (half lengths); a plane's are not looked at.
-        vertices: Corners of a mesh's convex hull in the geom frame [m], [n, 3].
-        neighbours: Hull vertices joined to each by an edge, [n, m] indices, -1 where there are
-            fewer; without it every vertex is taken for a neighbour of every other.
+        vertices: Vertices of a mesh's convex hull in the geom frame [m], [n, 3].
+        normals: Of the faces at each vertex, [n, m, 3]; see ``Hull``.
+        corners: Of those faces, [n, m, 4] indices; see ``Hull``.
     """
 
     position: jax.Array
     rotation: jax.Array
     size: jax.Array
     vertices: jax.Array | None = None
-    neighbours: jax.Array | None = None
+    normals: jax.Array | None = None
+    corners: jax.Array | None = None
 
     @property
     def axis(self) -> jax.Array:

@@ -2,7 +2,7 @@
 
 A plane's half space is solid below; its normal is the z axis of the geom.
 
-Source: MuJoCo, ``engine_collision_primitive.c`` and ``engine_collision_convex.c`` (behaviour).
+Source: MuJoCo, ``engine_collision_primitive.c`` (behaviour).
 """
 
 from __future__ import annotations
@@ -16,15 +16,10 @@ import numpy as np
 from sameworld.worlds.differentiable.collide.contacts import Contacts, Shape, contacts, first
 from sameworld.worlds.differentiable.collide.frame import frames, unit
 
-__all__ = ["plane_box", "plane_capsule", "plane_cylinder", "plane_mesh", "plane_sphere"]
+__all__ = ["plane_box", "plane_capsule", "plane_cylinder", "plane_sphere", "points_on_plane"]
 
 BOX_CORNERS = np.array([[x, y, z] for z in (-1, 1) for y in (-1, 1) for x in (-1, 1)], float)
 """Signs of a box's corners [8, 3], x fastest."""
-
-MESH_SLOTS = 3
-"""Contacts of a mesh on a plane."""
-
-_CLOSE = 0.3  # of the bounding radius: nearer vertices of a mesh count as one contact
 
 
 def plane_sphere(plane: Shape, sphere: Shape, margin: jax.Array | float) -> Contacts:
@@ -41,11 +36,13 @@ def plane_capsule(plane: Shape, capsule: Shape, margin: jax.Array | float) -> Co
 
 def plane_box(plane: Shape, box: Shape, margin: jax.Array | float) -> Contacts:
     """At most four corners of a box that lie below its centre, 4 slots."""
-    corners = (BOX_CORNERS * box.size) @ box.rotation.T
+    corners = (box.size * BOX_CORNERS) @ box.rotation.T
     rise = corners @ plane.axis
     height = rise + (box.position - plane.position) @ plane.axis
     chosen, eligible = first((height <= margin) & (rise <= 0.0), 4)
-    return _points(plane, (corners + box.position)[chosen], height[chosen], margin, eligible)
+    return points_on_plane(
+        plane, (corners + box.position)[chosen], height[chosen], margin, eligible
+    )
 
 
 def plane_cylinder(plane: Shape, cylinder: Shape, margin: jax.Array | float) -> Contacts:
@@ -69,36 +66,7 @@ def plane_cylinder(plane: Shape, cylinder: Shape, margin: jax.Array | float) -> 
     )
     disk = down * cylinder.size[1] * np.array([[1.0], [-1.0], [1.0], [1.0]])
     points = cylinder.position + rim + disk
-    return _points(plane, points, (points - plane.position) @ normal, margin)
-
-
-def plane_mesh(plane: Shape, mesh: Shape, margin: jax.Array | float) -> Contacts:
-    """The lowest vertex of a hull and at most two of its neighbours, 3 slots.
-
-    Neighbours nearer to the first contact than 0.3 bounding radii are left out.
-    """
-    assert mesh.vertices is not None, "a mesh needs its vertices"
-    vertices = mesh.vertices @ mesh.rotation.T + mesh.position
-    height = (vertices - plane.position) @ plane.axis
-    lowest = jnp.argmin(height)
-    start = vertices[lowest] - 0.5 * height[lowest] * plane.axis
-    around, exists = _around(mesh, lowest)
-    reach = _CLOSE * jnp.linalg.norm(jnp.max(jnp.abs(mesh.vertices), axis=0))
-    apart = jnp.sum((vertices[around] - start) ** 2, axis=-1) >= reach**2
-    chosen, eligible = first(exists & apart & (height[around] < margin), MESH_SLOTS - 1)
-    slots = jnp.concatenate([lowest[None], around[chosen]])
-    present = jnp.concatenate([jnp.ones(1, bool), eligible])
-    return _points(plane, vertices[slots], height[slots], margin, present)
-
-
-def _around(mesh: Shape, vertex: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Neighbours of a vertex [m], padded with 0, and which of them exist."""
-    assert mesh.vertices is not None
-    if mesh.neighbours is None:
-        everyone = jnp.arange(len(mesh.vertices))
-        return everyone, everyone != vertex
-    around = mesh.neighbours[vertex]
-    return jnp.maximum(around, 0), around >= 0
+    return points_on_plane(plane, points, (points - plane.position) @ normal, margin)
 
 
 def _balls(
@@ -110,10 +78,10 @@ def _balls(
 ) -> Contacts:
     """Spheres of one radius at ``centres`` [k, 3]."""
     height = (centres - plane.position) @ plane.axis - radius
-    return _points(plane, centres - radius * plane.axis, height, margin, tangent=tangent)
+    return points_on_plane(plane, centres - radius * plane.axis, height, margin, tangent=tangent)
 
 
-def _points(
+def points_on_plane(
     plane: Shape,
     points: jax.Array,
     height: jax.Array,
@@ -121,7 +89,7 @@ def _points(
     eligible: jax.Array | None = None,
     tangent: jax.Array | None = None,
 ) -> Contacts:
-    """Surface points [k, 3] at ``height`` [k] above the plane."""
+    """Contacts of surface points [k, 3] at ``height`` [k] above the plane, if ``eligible``."""
     present = height < margin if eligible is None else eligible & (height < margin)
     frame = jnp.broadcast_to(frames(plane.axis, tangent), (len(points), 3, 3))
     middle = points - 0.5 * height[:, None] * plane.axis
