@@ -14,8 +14,8 @@ from sameworld.core.errors import FitError, SpecError, closest, listed
 __all__ = ["Criterion", "Drive", "ExciteConfig", "Limit", "Search", "Shape"]
 
 Criterion = Literal["D", "A", "E"]
-Drive = Literal["auto", "position", "torque"]
-Search = Literal["cma", "powell", "none"]
+Drive = Literal["auto", "position", "torque", "command"]
+Search = Literal["cobyqa", "cma", "none"]
 Shape = Literal["fourier", "spline"]
 
 
@@ -69,16 +69,16 @@ class ExciteConfig:
             a cubic B-spline that does.
         terms: Highest harmonic of the series (at least 2), or inner control points of the spline.
         drive: What commands mean: joint positions that something follows, or torques, for which a
-            joint path is turned into commands by the world's inverse dynamics; ``auto`` reads
-            the unit of the commands.
+            joint path is turned into commands by the world's inverse dynamics; ``command`` shapes
+            the commands as they are, whatever follows. ``auto`` reads their unit.
         actions: Patterns of the commands that move; empty takes all that can. Others rest.
-        home: Command to the value at which motions begin and end [unit]; what is absent begins
-            where the world's default start has the joint.
+        home: Command to the position of its joint (for ``command``: to its value) at which motions
+            begin and end; absent ones take the world's default start (zero).
         settle: Time the arm rests at home before a motion begins [s]; its state then is the start.
         criterion: What is made small of the posterior covariance of the wanted parameters: ``D``
             its determinant, ``A`` its trace, ``E`` its largest eigenvalue.
-        search: How coefficients are improved: ``cma`` (extra ``global``), ``powell``, or
-            ``none``, which keeps the best random motion.
+        search: How coefficients are improved: ``cobyqa`` (quadratic models in a trust region),
+            ``cma`` (extra ``global``), or ``none``, which keeps the best random motion.
         candidates: Random motions screened per motion.
         polished: How many of the best are improved.
         evaluations: Motions simulated to improve, per motion, over all that are improved.
@@ -101,10 +101,10 @@ class ExciteConfig:
     home: Mapping[str, float] = field(default_factory=dict[str, float])
     settle: float = 2.0
     criterion: Criterion = "D"
-    search: Search = "powell"
+    search: Search = "cobyqa"
     candidates: int = 32
-    polished: int = 2
-    evaluations: int = 200
+    polished: int = 1
+    evaluations: int = 300
     draws: int = 0
     warmup: int = 5
     seed: int = 0

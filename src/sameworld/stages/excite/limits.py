@@ -39,9 +39,11 @@ class Box:
     speed: float
     acceleration: float
 
-    def of_joint(self, joint: ChannelSpec) -> bool:
+    def of_joint(self, joint: ChannelSpec | None) -> bool:
         """Whether the signal is the position or the velocity of a joint."""
-        return self.action < 0 and self.channel.start in (joint.start, joint.rate)
+        if joint is None or self.action >= 0 or not self.channel.start:
+            return False
+        return self.channel.start in (joint.start, joint.rate)
 
     def samples(self, result: Rollout) -> Array:
         """The signal of a rollout [B, T, D]."""

@@ -1,8 +1,8 @@
 """The search for coefficients: random motions screened, the best of them improved.
 
-Sources: M. J. D. Powell, "An efficient method for finding the minimum of a function of several
-variables without calculating derivatives", The Computer Journal 7 (1964), by scipy; N. Hansen,
-A. Ostermeier, "Completely derandomized self-adaptation in evolution strategies", Evolutionary
+Sources: T. M. Ragonneau, Z. Zhang, "COBYQA: a derivative-free trust-region method based on
+quadratic interpolation" (2024; T. M. Ragonneau's thesis, Hong Kong Polytechnic University, 2022),
+by scipy; N. Hansen, A. Ostermeier, "Completely derandomized self-adaptation in evolution strategies", Evolutionary
 Computation 9 (2001), by the ``cma`` package.
 """
 
@@ -29,7 +29,11 @@ __all__ = ["Found", "Search", "random_coefficients"]
 
 _PENALTY = 100.0
 _FAILED = 1e6
-_SIGMA = 0.3
+_SIGMA, _RADIUS = 0.3, 0.5
+
+
+class _Spent(Exception):
+    """Every evaluation was used."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -129,7 +133,7 @@ class Search:
         if self.config.search == "cma":
             self._by_cma(start, done + budget, turn)
         else:
-            self._by_powell(start, done + budget)
+            self._by_cobyqa(start, done + budget)
 
     def _remember(self, tried: Array, values: Array) -> None:
         for value, row in zip(values.tolist(), tried, strict=True):
@@ -141,21 +145,19 @@ class Search:
         done = min(len(self.trace), total)
         self.report(Progress(stage="improving", done=done, total=total, message=message))
 
-    def _by_powell(self, start: Array, until: int) -> None:
-        shape = self.paths.shape
-
+    def _by_cobyqa(self, start: Array, until: int) -> None:
         def cost(x: Array) -> float:
             if len(self.trace) >= until:
-                raise StopIteration
-            tried = x.reshape(1, *shape)
+                raise _Spent
+            tried = x.reshape(1, *self.paths.shape)
             values = self.objective(tried)
             self._remember(tried, values)
             return float(values[0])
 
-        options: Any = {"maxfev": until, "xtol": 1e-2, "ftol": 1e-4}
+        options: Any = {"initial_tr_radius": _RADIUS, "maxfev": 10 * until, "final_tr_radius": 1e-3}
         try:
-            minimize(cost, start.reshape(-1), method="Powell", options=options)
-        except StopIteration:
+            minimize(cost, start.reshape(-1), method="COBYQA", options=options)
+        except _Spent:
             return
 
     def _by_cma(self, start: Array, until: int, turn: int) -> None:
@@ -164,7 +166,7 @@ class Search:
         except ImportError as cause:
             raise MissingExtraError("cma", "global") from cause
         if start.size < 2:
-            raise FitError("CMA-ES needs at least two coefficients. Use search='powell'.")
+            raise FitError("CMA-ES needs at least two coefficients. Use search='cobyqa'.")
         options = {"seed": 1 + 2 * self.seed + turn, "maxfevals": until, "verbose": -9}
         strategy = module.CMAEvolutionStrategy(start.reshape(-1).tolist(), _SIGMA, options)
         while not strategy.stop() and len(self.trace) < until:
