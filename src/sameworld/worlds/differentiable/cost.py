@@ -173,9 +173,7 @@ class _Zone(NamedTuple):
     stiffness: jax.Array
 
 
-def _zone(
-    rows: jax.Array, stiffness: jax.Array, friction: jax.Array, regular: jax.Array
-) -> _Zone:
+def _zone(rows: jax.Array, stiffness: jax.Array, friction: jax.Array, regular: jax.Array) -> _Zone:
     normal = rows[:, 0] * regular
     sideways = rows[:, 1:] * friction
     square = jnp.sum(sideways * sideways, axis=1)
@@ -218,9 +216,7 @@ def _cone_curvature(
     z = _zone(rows, stiffness, friction, regular)
     length = jnp.where(z.length > 0, z.length, 1.0)
     direction = z.sideways / length[:, None]
-    slope = jnp.concatenate(
-        [regular[:, None], -regular[:, None] * direction * friction], axis=1
-    )
+    slope = jnp.concatenate([regular[:, None], -regular[:, None] * direction * friction], axis=1)
     outer = slope[:, :, None] * slope[:, None, :]
     across = jnp.eye(direction.shape[1]) - direction[:, :, None] * direction[:, None, :]
     bent = friction[:, :, None] * friction[:, None, :] * across / length[:, None, None]

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from sameworld.worlds.differentiable.kinematics import Leaves, Pose
-from sameworld.worlds.differentiable.spatial import cross, matrix_of, multiplied, transformed
+from sameworld.worlds.differentiable.spatial import cross, transformed
 from sameworld.worlds.differentiable.structure import Structure
 
 __all__ = ["Inertias", "bias_force", "inertia_matrix", "inertias", "inverted", "solved"]
@@ -38,19 +38,19 @@ class Inertias(NamedTuple):
 
 
 def inertias(leaves: Leaves, pose: Pose) -> Inertias:
-    """Inertia of every body where it is."""
+    """Inertia of every body where it is.
+
+    Besides arrays named as in ``mjModel`` this reads ``inertia``: moments about the centre of mass
+    in the axes of the body [nbody, 3, 3], in place of ``body_inertia`` and ``body_iquat``.
+    """
     mass = leaves["body_mass"]
-    principal = matrix_of(leaves["body_iquat"])
-    axes = jnp.sum(pose.rotation[:, :, :, None] * principal[:, None, :, :], axis=2)
-    scaled = axes * leaves["body_inertia"][:, None, :]
-    central = jnp.sum(scaled[:, :, None, :] * axes[:, None, :, :], axis=-1)
+    turned = jnp.sum(pose.rotation[:, :, :, None] * leaves["inertia"][:, None, :, :], axis=2)
+    central = jnp.sum(turned[:, :, None, :] * pose.rotation[:, None, :, :], axis=-1)
     arm = pose.centre - pose.origin
     square = jnp.sum(arm * arm, axis=-1)[:, None, None] * np.eye(3)
     outer = arm[:, :, None] * arm[:, None, :]
     rotational = central + mass[:, None, None] * (square - outer)
-    return Inertias(
-        mass=mass, moment=mass[:, None] * arm, rotational=rotational, central=central
-    )
+    return Inertias(mass=mass, moment=mass[:, None] * arm, rotational=rotational, central=central)
 
 
 def inertia_matrix(s: Structure, leaves: Leaves, pose: Pose, bodies: Inertias) -> jax.Array:

@@ -1,0 +1,116 @@
+"""From accelerations to the next positions and velocities.
+
+Source: MuJoCo documentation, chapter Computation, section "Numerical integration": semi-implicit
+Euler with joint damping implicit, and ``implicitfast``, where forces of dampers and actuators are
+implicit in velocity. A free body on its own also has its gyroscopic forces implicit there.
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from sameworld.worlds.differentiable.dynamics import solved
+from sameworld.worlds.differentiable.instant import Inputs, Smooth
+from sameworld.worlds.differentiable.kinematics import Leaves
+from sameworld.worlds.differentiable.spatial import (
+    cross,
+    multiplied,
+    normalised,
+    rotation_exp,
+)
+from sameworld.worlds.differentiable.structure import Structure
+
+__all__ = ["displaced", "integrated_acceleration"]
+
+
+def integrated_acceleration(
+    s: Structure, leaves: Leaves, at: Smooth, v: jax.Array, given: Inputs, acceleration: jax.Array
+) -> jax.Array:
+    """Change of velocity per second [nv] over the step.
+
+    Args:
+        s: The structure.
+        leaves: Arrays of the model.
+        at: The instant without constraints.
+        v: Velocities [nv].
+        given: What acts from outside.
+        acceleration: Accelerations under constraints [nv].
+    """
+    force = at.mass @ acceleration
+    if s.implicit:
+        found = solved(at.mass - s.timestep * _symmetric(s, at.slope), force)
+        return _gyroscopic(s, leaves, at, v, force, found)
+    if s.is_disabled("EULERDAMP") or s.is_disabled("DAMPER"):
+        return acceleration
+    return solved(at.mass + s.timestep * jnp.diag(given.damping), force)
+
+
+def _symmetric(s: Structure, slope: jax.Array) -> jax.Array:
+    """Slope as implicit integration takes it.
+
+    Only between dofs of which one moves the other, as in MuJoCo, and not in the rows of lone free
+    bodies, which are solved apart.
+    """
+    keep = s.dofs.above | s.dofs.above.T
+    for first in s.alone[0].tolist():
+        keep[first : first + 6] = keep[:, first : first + 6] = False
+    return jnp.where(keep, slope, 0.0)
+
+
+def _gyroscopic(
+    s: Structure,
+    leaves: Leaves,
+    at: Smooth,
+    v: jax.Array,
+    force: jax.Array,
+    found: jax.Array,
+) -> jax.Array:
+    """Solve every lone free body by itself, with the derivative of its bias force."""
+    dofs, bodies = s.alone
+    if not len(dofs):
+        return found
+    columns = dofs[:, None] + np.arange(6)
+    blocks = columns[:, :, None], columns[:, None, :]
+    matrix = at.mass[blocks] - s.timestep * at.slope[blocks]
+    matrix = matrix + s.timestep * _bias_slope(leaves, at, bodies, v[columns[:, 3:]])
+    solution = jnp.linalg.solve(matrix, force[columns][:, :, None])[:, :, 0]
+    return found.at[columns].set(solution)
+
+
+def _bias_slope(leaves: Leaves, at: Smooth, bodies: np.ndarray, spin: jax.Array) -> jax.Array:
+    """Derivative of the bias force of free bodies by their velocities [n, 6, 6].
+
+    With the offset c of the centre of mass and the angular velocity w in the world, the bias is
+    ``f = m w x (w x c)`` and ``R' (c x f + w x I w)`` in the joint's coordinates.
+    """
+    turn, mass = at.pose.rotation[bodies], leaves["body_mass"][bodies]
+    offset = at.pose.centre[bodies] - at.pose.position[bodies]
+    inertia = at.bodies.central[bodies]
+
+    def bias(rate: jax.Array, r: jax.Array, m: jax.Array, c: jax.Array, i: jax.Array) -> jax.Array:
+        w = r @ rate
+        force = m * cross(w, cross(w, c))
+        return jnp.concatenate([force, r.T @ (cross(c, force) + cross(w, i @ w))])
+
+    slope = jax.vmap(jax.jacfwd(bias))(spin, turn, mass, offset, inertia)
+    return jnp.concatenate([jnp.zeros_like(slope), slope], axis=2)
+
+
+def displaced(s: Structure, q: jax.Array, v: jax.Array, duration: float) -> jax.Array:
+    """Positions [nq] after moving with constant velocities [nv] for a while [s]."""
+    _, qpos, dof = s.scalars
+    first, speeds = s.shifts
+    if not len(s.turns[0]):
+        return q + duration * v
+    new = q
+    if len(qpos):
+        new = new.at[qpos].add(duration * v[dof])
+    if len(first):
+        columns = first[:, None] + np.arange(3)
+        new = new.at[columns].add(duration * v[speeds[:, None] + np.arange(3)])
+    quaternions, rates = s.turns
+    columns = quaternions[:, None] + np.arange(4)
+    step = rotation_exp(duration * v[rates[:, None] + np.arange(3)])
+    return new.at[columns].set(normalised(multiplied(q[columns], step)))

@@ -1,0 +1,152 @@
+"""One engine step: components, forces, constraints, integration."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from sameworld.worlds.differentiable.derived import inverse_weights, joint_totals
+from sameworld.worlds.differentiable.instant import Inputs, Smooth, accelerated, smoothed
+from sameworld.worlds.differentiable.integrate import displaced, integrated_acceleration
+from sameworld.worlds.differentiable.kinematics import Leaves, posed
+from sameworld.worlds.differentiable.laws import Plant, Seen, Substep, acted
+from sameworld.worlds.differentiable.parameters import Writer
+from sameworld.worlds.differentiable.solve import Solution
+from sameworld.worlds.differentiable.system import System
+from sameworld.worlds.differentiable.tendons import tendon_motion, tendon_weights
+
+__all__ = ["Carry", "completed", "inputs_of", "plant_of", "stepped"]
+
+
+class Carry(NamedTuple):
+    """State of one element between engine steps.
+
+    Attributes:
+        q: Positions [nq].
+        v: Velocities [nv].
+        warm: Accelerations of the step before, where the solver starts [nv].
+        load: Minus the bias forces of the step before [nv].
+        drive: Actuator forces on the joints of the step before [nv].
+        memory: What components remember [M].
+        control: Controls of the step before [nu].
+        converged: Whether the solver has converged in all steps so far.
+    """
+
+    q: jax.Array
+    v: jax.Array
+    warm: jax.Array
+    load: jax.Array
+    drive: jax.Array
+    memory: jax.Array
+    control: jax.Array
+    converged: jax.Array
+
+
+def completed(m: System, writer: Writer, values: jax.Array) -> dict[str, jax.Array]:
+    """Leaves for parameter values [P], with everything that MuJoCo's compiler derives."""
+    leaves = writer.leaves(values)
+    return leaves | derived(m, leaves)
+
+
+def derived(m: System, leaves: Leaves) -> dict[str, jax.Array]:
+    """Joint totals and, if there are constraints, inverse weights."""
+    found = dict(leaves) | joint_totals(m.actuators, leaves)
+    if not m.is_constrained:
+        return found
+    s = m.structure
+    weights, inverse = inverse_weights(s, found)
+    found |= weights
+    if m.tendons.count:
+        pose = posed(s, found, found["qpos0"])
+        length, arms = tendon_motion(m.tendons, s, found, pose, found["qpos0"])
+        found["tendon_length0"] = length
+        found["tendon_invweight0"] = tendon_weights(arms, inverse)
+    return found
+
+
+def plant_of(m: System, leaves: Leaves) -> Plant:
+    """What laws need to know of the model."""
+    low, high = leaves["actuator_forcerange"][:, 0], leaves["actuator_forcerange"][:, 1]
+    limited = m.actuators.limited
+    return Plant(
+        masses=jnp.stack([leaves["body_mass"], leaves["inertia"][:, 2, 2]], axis=1),
+        gain=leaves["actuator_gainprm"][:, 0],
+        gear=leaves["actuator_gear"][:, 0],
+        low=jnp.where(limited, low, -np.inf),
+        high=jnp.where(limited, high, np.inf),
+        friction=leaves["dof_frictionloss"],
+        damping=leaves["dof_damping"],
+    )
+
+
+def inputs_of(
+    m: System,
+    leaves: Leaves,
+    plant: Plant,
+    values: jax.Array,
+    carry: Carry,
+    action: jax.Array,
+    substep: Substep,
+) -> tuple[Carry, Inputs]:
+    """What laws make of the state and the action; velocities that they impose are in the carry."""
+    if not m.groups:
+        given = Inputs(
+            control=action[: m.structure.nu],
+            friction=leaves["dof_frictionloss"],
+            damping=leaves["dof_damping"],
+            applied=jnp.zeros(m.structure.nv),
+        )
+        return carry._replace(control=given.control), given
+    seen = Seen(carry.q, carry.v, carry.load, carry.drive)
+    drive = acted(m.groups, values, seen, action, carry.memory, substep, plant)
+    given = Inputs(drive.control, drive.friction, drive.damping, drive.applied)
+    carry = carry._replace(v=drive.imposed, memory=drive.memory, control=drive.control)
+    return carry, given
+
+
+def stepped(
+    m: System,
+    leaves: Leaves,
+    plant: Plant,
+    values: jax.Array,
+    carry: Carry,
+    action: jax.Array,
+    substep: Substep,
+) -> Carry:
+    """Advance by one engine step.
+
+    Args:
+        m: The system.
+        leaves: Completed arrays of the model.
+        plant: The model's own numbers, for laws.
+        values: Parameters [P], for laws.
+        carry: The state.
+        action: Actions [A].
+        substep: Engine steps since the control tick began.
+    """
+    carry, given = inputs_of(m, leaves, plant, values, carry, action, substep)
+    at = smoothed(m, leaves, carry.q, carry.v, given)
+    solution = accelerated(m, leaves, at, carry.q, carry.v, given.friction, carry.warm)
+    return _advanced(m, leaves, carry, given, at, solution)
+
+
+def _advanced(
+    m: System, leaves: Leaves, carry: Carry, given: Inputs, at: Smooth, solution: Solution
+) -> Carry:
+    s = m.structure
+    change = integrated_acceleration(s, leaves, at, carry.v, given, solution.acceleration)
+    v = carry.v + s.timestep * change
+    warm: jax.Array = jax.lax.stop_gradient(solution.acceleration)
+    return Carry(
+        q=displaced(s, carry.q, v, s.timestep),
+        v=v,
+        warm=warm,
+        load=-at.bias,
+        drive=at.actuation.joints if m.actuators.count else carry.drive,
+        memory=carry.memory,
+        control=carry.control,
+        converged=carry.converged & solution.converged,
+    )
