@@ -69,8 +69,10 @@ def geared():
     return replace(scene, mjcf=mjcf)
 
 
+#: Scenes that bring no law and no rule beyond those of others.
+LEFT_OUT = ("servo_m1", "servo_m2", "servo_m3", "servo_m5", "filtered_pd_no")
 CASES = {
-    **{name: SCENES[name] for name in SCENES if name not in ("servo_m2", "servo_m3", "servo_m5")},
+    **{name: SCENES[name] for name in SCENES if name not in LEFT_OUT},
     "own_friction": hinge(friction("m6"), firmware(), joint='frictionloss=".03" damping=".02"'),
     "geared": geared(),
     "mixed": MIXED,
@@ -199,9 +201,8 @@ def swung(groups, plant, substeps, values, starts, actions):
     return jax.lax.scan(advance, (seen, memory), steps)[1]
 
 
-@pytest.mark.parametrize("name", ["arm", "dynamic_car"])
-def test_derivatives_through_many_steps_are_those_of_finite_differences(name):
-    explicit = Explicit(CASES[name], seed=4)
+def test_derivatives_through_many_steps_are_those_of_finite_differences():
+    explicit = Explicit(CASES["arm"], seed=4)
     substeps = explicit.composed._substeps
     plant = jax.tree.map(lambda a: a[0], explicit.plant)
     groups = explicit.world.kernel.tables.groups
