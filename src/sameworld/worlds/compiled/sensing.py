@@ -17,10 +17,11 @@ import numpy as np
 from sameworld.core.arrays import Array
 from sameworld.core.spec import ChannelSpec
 from sameworld.core.world import State
-from sameworld.maths.rotations import slerp
 from sameworld.worlds.compiled.channels import Signal
 from sameworld.worlds.compiled.engine import Model
+from sameworld.worlds.compiled.past import delayed, lengthened, started
 from sameworld.worlds.compiled.slots import Slot
+from sameworld.worlds.components.arrays import namespace
 
 __all__ = ["Raw", "Sensing", "history_name", "sensor_slots"]
 
@@ -126,7 +127,8 @@ class Sensing:
         values = state.parameters.array
         if self.is_neutral(values):
             return state
-        return replace(state, arrays={**state.arrays, **self.started(raw(state), values)})
+        past = self.started(raw(state), self.depths(values))
+        return replace(state, arrays={**state.arrays, **past})
 
     def followed(self, before: State, after: State, raw: Raw) -> State:
         """The state one tick ``after``, with the past ticks of the state ``before`` it moved on."""
@@ -150,38 +152,58 @@ class Sensing:
             return raw
         return self.applied(raw, state.arrays, state.parameters.array)
 
-    # ---- arrays --------------------------------------------------------------------------
+    # ---- arrays, also traced ones ---------------------------------------------------------
+    # With a leading axis [B, ...], or for one element without it.
 
-    def started(self, raw: Mapping[str, Array], parameters: Array) -> dict[str, Array]:
-        """Past ticks at a start: the first value, as many times as the longest delay needs.
+    def depths(self, parameters: Array, *, least: int = 0) -> dict[str, int]:
+        """How many past ticks K each channel needs; known numbers, because they size arrays.
 
         Args:
-            raw: Signals at the start [B, ...].
-            parameters: Parameter values [B, P].
+            parameters: Parameter values [..., P], no traced ones.
+            least: Ticks for channels that need fewer; 2 give a derivative by a delay of 0.
 
         Returns:
-            State arrays [B, K, ...] of the channels that are delayed, oldest tick first.
+            Channel to ticks, for channels with any.
         """
-        histories: dict[str, Array] = {}
+        needed: dict[str, int] = {}
         for chain in self._chains:
-            longest = 0.0 if chain.delay is None else float(parameters[:, chain.delay].max())
-            if longest > 0 and math.isfinite(longest):
-                ticks = math.ceil(longest / self._period - 1e-9) + 1
-                first = raw[chain.channel.name][:, None]
-                name = history_name(chain.channel.name)
-                histories[name] = np.repeat(first, ticks, axis=1)
-        return histories
+            if chain.delay is None:
+                continue
+            ticks = max(least, _ticks(parameters[..., chain.delay] / self._period))
+            if ticks:
+                needed[chain.channel.name] = ticks
+        return needed
+
+    def started(self, raw: Mapping[str, Array], depths: Mapping[str, int]) -> dict[str, Array]:
+        """Past ticks at a start: the first value, as often as delays need.
+
+        Args:
+            raw: Signals at the start [..., *shape].
+            depths: Channel to its number of past ticks K.
+
+        Returns:
+            State arrays [..., K, *shape] of these channels, oldest tick first.
+        """
+        return {
+            history_name(chain.channel.name): started(
+                raw[chain.channel.name],
+                depths[chain.channel.name],
+                axes=len(chain.channel.shape),
+            )
+            for chain in self._chains
+            if chain.channel.name in depths
+        }
 
     def advanced(
         self, histories: Mapping[str, Array], raw: Mapping[str, Array]
     ) -> dict[str, Array]:
-        """Push the signals of a new tick [B, ...] into the past ticks."""
+        """Push the signals of a new tick [..., *shape] into the past ticks."""
         out: dict[str, Array] = {}
         for chain in self._chains:
             name = history_name(chain.channel.name)
             if name in histories:
-                newest = raw[chain.channel.name][:, None]
-                out[name] = np.concatenate([histories[name][:, 1:], newest], axis=1)
+                newest, axes = raw[chain.channel.name], len(chain.channel.shape)
+                out[name] = lengthened(histories[name], newest, axes=axes)
         return out
 
     def applied(
@@ -190,10 +212,10 @@ class Sensing:
         """Reported signals.
 
         Args:
-            raw: True signals [B, T, ...] at consecutive ticks; the first of them is the newest
-                entry of the histories.
-            histories: Past ticks [B, K, ...].
-            parameters: Parameter values [B, P].
+            raw: True signals [..., T, *shape] at consecutive ticks; the first of them is the
+                newest entry of the histories.
+            histories: Past ticks [..., K, *shape]; a channel without any is not delayed.
+            parameters: Parameter values [..., P].
         """
         return {
             chain.channel.name: _reported(
@@ -221,36 +243,35 @@ def _chain(channel: ChannelSpec, columns: Mapping[tuple[str, str], int]) -> _Cha
     )
 
 
+def _ticks(lags: Array) -> int:
+    """Past ticks that lags in ticks need; one that is not finite needs a tick to show it."""
+    late = lags[np.isfinite(lags) & (lags > 0)]
+    if late.size:
+        return math.ceil(float(late.max()) - 1e-9) + 1
+    return int(not np.isfinite(lags).all())
+
+
 def _reported(
     chain: _Chain, raw: Array, history: Array | None, parameters: Array, period: float
 ) -> Array:
-    signal = raw
+    signal, axes = raw, len(chain.channel.shape)
     if history is not None and chain.delay is not None:
-        lag = parameters[:, chain.delay] / period
-        signal = _delayed(raw, history, lag, turns=chain.channel.manifold == "quaternion")
+        lag = parameters[..., chain.delay] / period
+        manifold = chain.channel.manifold
+        signal = delayed(raw, history, lag, axes=axes, manifold=manifold)
     if chain.gain is None:
         return signal
-    extra = (1,) * (signal.ndim - 2)
-    gain = parameters[:, chain.gain].reshape(-1, 1, *extra)
-    bias = parameters[:, list(chain.bias)]
-    bias = bias[:, None, :] if chain.channel.shape == (3,) else bias.reshape(-1, 1, *extra)
-    if (gain == 1.0).all() and (bias == 0.0).all():
+    gain = _per_sample(parameters[..., chain.gain], axes)
+    if chain.channel.shape == (3,):
+        bias = parameters[..., np.array(chain.bias)][..., None, :]
+    else:
+        bias = _per_sample(parameters[..., chain.bias[0]], axes)
+    known = namespace(signal, parameters) is np
+    if known and (gain == 1.0).all() and (bias == 0.0).all():
         return signal
     return gain * signal + bias
 
 
-def _delayed(raw: Array, history: Array, lag: Array, *, turns: bool) -> Array:
-    """Signals ``lag`` [B] ticks ago, for ticks [B, T, ...] with their past [B, K, ...]."""
-    past = history.shape[1] - 1
-    ticks = np.concatenate([history[:, :-1], raw], axis=1)
-    whole = np.floor(lag + 1e-9).astype(np.intp)
-    part = np.clip(lag - whole, 0.0, 1.0)
-    element = np.arange(len(raw), dtype=np.intp)[:, None]
-    rows = np.arange(raw.shape[1], dtype=np.intp)
-    newer = past + rows[None] - np.minimum(whole, past)[:, None]
-    older = np.maximum(newer - 1, 0)
-    weight = part.reshape(-1, 1, *(1,) * (raw.ndim - 2))
-    a, b = ticks[element, newer], ticks[element, older]
-    if turns:
-        return slerp(a, b, np.broadcast_to(part[:, None], a.shape[:2]))
-    return (1 - weight) * a + weight * b
+def _per_sample(values: Array, axes: int) -> Array:
+    """Values [...] beside samples [..., T, *shape]."""
+    return values.reshape(*values.shape, *(1,) * (1 + axes))
