@@ -126,8 +126,7 @@ def _meaning(spec: Spec, config: ExciteConfig) -> tuple[Means, dict[str, int]]:
     means = config.drive
     if means == "auto":
         means = _by_unit([c for c, _ in scalar.values()])
-    units = {"position": _POSITIONS, "torque": _TORQUES}.get(means)
-    found = {n: at for n, (c, at) in scalar.items() if units is None or c.unit in units}
+    found = {n: at for n, (c, at) in scalar.items() if means != "position" or c.unit in _POSITIONS}
     if not found:
         raise SpecError(
             f"No command is a {means}; the world takes "

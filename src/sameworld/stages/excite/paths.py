@@ -52,6 +52,11 @@ class Paths:
         return len(self.movers), self.basis.size
 
     @property
+    def reach(self) -> Array:
+        """Displacement that a coefficient of 1 makes [J, 1]."""
+        return np.array([[m.reach] for m in self.movers])
+
+    @property
     def time(self) -> Array:
         """Times of the commands [T] s."""
         return self.world.spec.period * np.arange(len(self.basis.values), dtype=np.float64)
@@ -75,8 +80,7 @@ class Paths:
 
     def commands(self, coefficients: Array) -> Array:
         """Commands [B, T, A] of coefficients [B, J, M]."""
-        reach = np.array([m.reach for m in self.movers])
-        scaled = coefficients * reach[:, None]
+        scaled = coefficients * self.reach
         actions = np.tile(self.driven.rest, (len(scaled), len(self.basis.values), 1))
         columns = [m.action for m in self.movers]
         path = np.einsum("bjm,tm->btj", scaled, self.basis.values)

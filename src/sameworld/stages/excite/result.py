@@ -29,7 +29,7 @@ class Motion:
         actions: Commands [T, A].
         start: The start it was designed from, at rest [1, S].
         signals: Simulated observations at control ticks {name: [T+1, ...]}.
-        coefficients: Coefficients of the shape per moving command [J, M].
+        coefficients: Coefficients of the shape per moving command [J, M], in the path's unit.
     """
 
     name: str

@@ -1,9 +1,9 @@
 """The search for coefficients: random motions screened, the best of them improved.
 
-Sources: T. M. Ragonneau, Z. Zhang, "COBYQA: a derivative-free trust-region method based on
-quadratic interpolation" (2024; T. M. Ragonneau's thesis, Hong Kong Polytechnic University, 2022),
-by scipy; N. Hansen, A. Ostermeier, "Completely derandomized self-adaptation in evolution strategies", Evolutionary
-Computation 9 (2001), by the ``cma`` package.
+Sources: T. M. Ragonneau, "Model-based derivative-free optimization methods and software" (2022,
+thesis, Hong Kong Polytechnic University), for COBYQA, by scipy; N. Hansen, A. Ostermeier,
+"Completely derandomized self-adaptation in evolution strategies", Evolutionary Computation 9
+(2001), by the ``cma`` package.
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ class Keeper:
             actions=result.actions[0],
             start=self.paths.start,
             signals={n: values[0] for n, values in result.signals.items()},
-            coefficients=coefficients,
+            coefficients=coefficients * self.paths.reach,
         )
 
     def _simulated(self, coefficients: Array, draws: Values) -> Rollout:
