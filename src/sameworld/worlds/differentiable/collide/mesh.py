@@ -81,12 +81,12 @@ def plane_mesh(plane: Shape, mesh: Shape, margin: jax.Array | float) -> Contacts
     arms = mesh.vertices @ mesh.rotation.T
     rise = arms @ plane.axis
     lowest = jnp.argmin(rise)
-    face = jnp.argmin(mesh.normals[lowest] @ (mesh.rotation.T @ plane.axis))
-    corners = mesh.corners[lowest, face]
+    face = jnp.argmin(jnp.take(mesh.normals, lowest, axis=0) @ (mesh.rotation.T @ plane.axis))
+    corners = jnp.take(jnp.take(mesh.corners, lowest, axis=0), face, axis=0)
     exists, chosen = corners >= 0, jnp.maximum(corners, 0)
-    points = arms[chosen] + mesh.position
+    points = jnp.take(arms, chosen, axis=0) + mesh.position
     height = (points - plane.position) @ plane.axis
-    return points_on_plane(plane, points, height, margin, exists & (rise[chosen] <= 0.0))
+    return points_on_plane(plane, points, height, margin, exists & (jnp.take(rise, chosen) <= 0.0))
 
 
 def _hull(model: Model, mesh: int) -> Hull:
