@@ -119,17 +119,20 @@ def double() -> Iterator[None]:
 
 Run = Callable[..., Any]
 
+quick = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
+"""Compile with little optimisation: these programs run once."""
+
 
 def over_states(function: Callable[..., object]) -> Run:
     """Compile ``function(leaves, ...)`` for leading axes of all but the arrays of the model.
 
     Arguments are copied in and results brought home, so that nothing runs behind memory of C.
     """
-    compiled = jax.jit(lambda leaves, *rest: jax.vmap(partial(function, leaves))(*rest))
+    compiled = quick(lambda leaves, *rest: jax.vmap(partial(function, leaves))(*rest))
 
-    def run(leaves: dict[str, np.ndarray], *rest: np.ndarray) -> Any:
+    def run(leaves: dict[str, np.ndarray], *rest: Any) -> Any:
         with double():
-            return jax.tree.map(np.array, compiled(leaves, *(np.array(one) for one in rest)))
+            return jax.tree.map(np.array, compiled(leaves, *jax.tree.map(np.array, rest)))
 
     return run
 

@@ -17,6 +17,7 @@ from jax_cases import (
     forwarded,
     leaves_of,
     over_states,
+    quick,
     states_of,
 )
 from test_jax_tendons import TENDONS
@@ -46,6 +47,7 @@ EQUALITIES = """
   <connect body1="hand" body2="arm" anchor="0 0 0" active="false"/>
   <tendon tendon1="blocks" polycoef=".1 0 0 0 0"/>
   <weld body1="ball" body2="hand"/>
+  <weld body1="ball" body2="hand" relpose="0 0 0 0 1 0 0"/>
 </equality>
 """
 WELD = mujoco.mjtEq.mjEQ_WELD
@@ -145,14 +147,35 @@ def test_rows_are_the_rate_of_residuals_and_drift_that_of_rows(model, states, co
 NAMES = ("eq_data", "site_pos", "site_quat", "eq_solref", "eq_solimp", "tendon_length0")
 
 
-def test_derivatives_by_parameters_are_those_of_c(model, states):
-    function, constant = rows_of(model), leaves_of(model)
-    order = in_order(model)
-    q, v = states.q[5], states.v[5]
+@pytest.fixture(scope="module")
+def derivatives(model):
+    """Derivatives of reference accelerations, forward and (of a weighted sum) reverse."""
+    rows, constant, order = rows_of(model), leaves_of(model), in_order(model)
 
-    def reference(chosen):
-        block, found = function(constant | chosen, q, v)
+    def reference(chosen, q, v):
+        block, found = rows(constant | chosen, q, v)
         return found.acceleration[order], block.position[order]
+
+    def total(chosen, q, v):
+        return jnp.sum(WEIGHTS[: len(order)] * reference(chosen, q, v)[0])
+
+    forward = quick(jax.jacfwd(reference, argnums=(0, 1, 2), has_aux=True))
+    reverse = quick(jax.grad(total, argnums=(0, 1, 2)))
+
+    def run(q, v):
+        with double():
+            chosen = {name: jnp.array(constant[name]) for name in NAMES}
+            both = forward(chosen, q, v), reverse(chosen, q, v)
+            return jax.tree.map(np.array, both)
+
+    return run
+
+
+WEIGHTS = np.random.default_rng(0).normal(size=100)
+
+
+def test_derivatives_by_parameters_are_those_of_c(model, states, derivatives):
+    constant, q, v = leaves_of(model), states.q[5], states.v[5]
 
     def by_c(name):
         def computed(value):
@@ -163,17 +186,12 @@ def test_derivatives_by_parameters_are_those_of_c(model, states):
             mujoco.mj_forward(changed, data)
             return data.efc_aref[: data.ne].copy()
 
-        return central(computed, np.array(constant[name]))
+        return central(computed, constant[name])
 
-    weights = np.random.default_rng(0).normal(size=len(order))
+    (((forward, *_), position), (reverse, *_)) = derivatives(q, v)
     data = next(iter(forwarded(model, States(q=q[None], v=v[None], acceleration=v[None]))))
-    with double():
-        constant = {name: jnp.asarray(value) for name, value in constant.items()}
-        chosen = {name: constant[name] for name in NAMES}
-        forward, position = jax.jit(jax.jacfwd(reference, has_aux=True))(chosen)
-        reverse = jax.jit(jax.grad(lambda leaves: weights @ reference(leaves)[0]))(chosen)
-        forward, reverse = jax.tree.map(np.array, (forward, reverse))
-    sign = signs(model, np.array(position), data)
+    weights = WEIGHTS[: len(position)]
+    sign = signs(model, position, data)
     for name in NAMES:
         theirs = by_c(name)
         scale = max(1.0, np.abs(theirs).max())
@@ -184,32 +202,22 @@ def test_derivatives_by_parameters_are_those_of_c(model, states):
         assert np.abs(theirs).max() > 0
 
 
-def test_satisfied_constraints_have_finite_derivatives():
-    """Residuals of zero length, and of half a turn, where a norm or an angle has none."""
-    model = compiled(
-        """<equality><connect body1="a" anchor="0 0 0"/><weld body1="a"/>
-        <weld body1="a" relpose="0 0 0 0 1 0 0"/><joint joint1="x" polycoef="0 1 0 0 0"/>
-        </equality>""",
-        bodies="""<worldbody><body name="a"><joint name="x" type="slide" axis="1 0 0"/>
-        <joint axis="0 0 1"/><geom/></body></worldbody>""",
-    )
-    function, constant = rows_of(model), leaves_of(model)
+def test_satisfied_constraints_have_finite_derivatives(model, derivatives):
+    """Residuals of zero length and of half a turn, where a norm or an angle has none."""
+    (forward, position), reverse = derivatives(model.qpos0, np.ones(model.nv))
+    welds = [np.abs(position[in_order_of(model, weld)]).max() for weld in (7, 10, 11)]
+    np.testing.assert_allclose(welds, [0, 0, 1], atol=1e-12)
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves((forward, reverse)))
 
-    def rows(data, q, v):
-        return function(constant | {"eq_data": data}, q, v)[1][1:3]
 
-    with double():
-        constant = {name: jnp.asarray(value) for name, value in constant.items()}
-        arguments = constant["eq_data"], jnp.zeros(2), jnp.ones(2)
-        forward = jax.jit(jax.jacfwd(rows, argnums=(0, 1, 2)))(*arguments)
-        reverse = jax.jit(jax.jacrev(rows, argnums=(0, 1, 2)))(*arguments)
-        leaves = [np.array(leaf) for leaf in jax.tree.leaves((forward, reverse))]
-    assert all(np.isfinite(leaf).all() for leaf in leaves)
+def in_order_of(model: mujoco.MjModel, constraint: int) -> np.ndarray:
+    """Rows of one constraint, in the order of C."""
+    return np.flatnonzero(np.sort(equalities_of(model).row) == constraint)
 
 
 def test_only_constraints_active_at_the_start_have_rows(model):
     assert 8 not in equalities_of(model).row
-    assert len(equalities_of(model).row) == 6 * 4 + 3 * 2 + 4
+    assert len(equalities_of(model).row) == 6 * 5 + 3 * 2 + 4
 
 
 @pytest.mark.parametrize("flag", ["equality", "constraint"])
@@ -234,13 +242,12 @@ def test_declared_arrays_are_all_that_is_read(model, states):
     with double():
         every = {name: jnp.asarray(value) for name, value in every.items()}
         block = jax.eval_shape(rows, states.q[0], states.v[0])
-    assert block.position.shape == (34,)
+    assert block.position.shape == (40,)
 
 
 def test_kinds_that_are_not_offered_are_refused_by_name():
     model = mujoco.MjModel.from_xml_string("""
-        <mujoco><worldbody><body name="b"><freejoint/><geom size=".1"/>
-        <flexcomp name="rope" type="grid" count="4 1 1" spacing=".1 .1 .1" dim="1">
-        <edge equality="true"/></flexcomp></body></worldbody></mujoco>""")
+        <mujoco><worldbody><flexcomp name="rope" type="grid" count="4 1 1" spacing=".1 .1 .1"
+        dim="1" radius=".01"><edge equality="true"/></flexcomp></worldbody></mujoco>""")
     with pytest.raises(SceneError, match=r"kind 'flex'.*connect, weld, joint and tendon"):
         equalities_of(model)

@@ -18,11 +18,11 @@ from jax_cases import (
     leaves_of,
     moment_arms,
     over_states,
+    quick,
     states_of,
 )
 
 from sameworld.core.errors import SceneError
-from sameworld.worlds.differentiable.dynamics import inertia_matrix, inertias
 from sameworld.worlds.differentiable.kinematics import Pose, posed
 from sameworld.worlds.differentiable.rows import referenced
 from sameworld.worlds.differentiable.structure import structure_of
@@ -188,8 +188,8 @@ def test_derivatives_of_joint_forces_by_parameters_are_those_of_c(model, states)
     with double():
         constant = {name: jnp.asarray(value) for name, value in constant.items()}
         chosen = {name: constant[name] for name in NAMES}
-        forward = jax.jit(jax.jacfwd(force))(chosen, q, v)
-        reverse = jax.jit(jax.jacrev(force))(chosen, q, v)
+        forward = quick(jax.jacfwd(force))(chosen, q, v)
+        reverse = quick(jax.jacrev(force))(chosen, q, v)
     for name in NAMES:
         np.testing.assert_allclose(forward[name], by_c(name), rtol=1e-6, atol=1e-6)
         np.testing.assert_allclose(reverse[name], forward[name], rtol=1e-10, atol=1e-10)
@@ -213,24 +213,25 @@ def test_length_zero_has_finite_derivatives_and_pulls_nowhere():
     with double():
         constant = {name: jnp.asarray(value) for name, value in constant.items()}
         chosen, q = {"site_pos": constant["site_pos"]}, jnp.zeros(2)
-        values = jax.jit(force)(chosen, q)
-        modes = (jax.jacfwd, jax.jacrev)
-        derivatives = [jax.jit(mode(force, argnums=(0, 1)))(chosen, q) for mode in modes]
+        values, forward = quick(lambda *at: jax.jvp(force, at, jax.tree.map(jnp.ones_like, at)))(
+            chosen, q
+        )
+        total = jax.grad(lambda *at: sum(map(jnp.sum, force(*at))), argnums=(0, 1))
+        derivatives = forward, quick(total)(chosen, q)
     assert all(not np.any(value) for value in values)
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(derivatives))
 
 
-def test_inverse_weights_are_those_that_the_compiler_stored(model):
-    s, t, leaves = structure_of(model), tendons_of(model), leaves_of(model)
-
-    def weights(leaves, q):
-        pose = posed(s, leaves, q)
-        _, jacobian = tendon_motion(t, s, leaves, pose, q)
-        inertia = inertia_matrix(s, leaves, pose, inertias(leaves, pose))
-        return tendon_weights(jacobian, jnp.linalg.inv(inertia))
-
-    found = over_states(weights)(leaves, model.qpos0[None])[0]
-    np.testing.assert_allclose(found, model.tendon_invweight0, rtol=1e-12)
+def test_inverse_weights_are_those_that_the_compiler_stored(model, states, function):
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    inertia = np.zeros((model.nv, model.nv))
+    mujoco.mj_fullM(model, data, inertia)
+    q = np.repeat(model.qpos0[None], len(states), axis=0)
+    jacobian = function(leaves_of(model), q, states.v)[1][0]
+    with double():
+        weights = np.asarray(tendon_weights(jnp.asarray(jacobian), np.linalg.inv(inertia)))
+    np.testing.assert_allclose(weights, model.tendon_invweight0, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
