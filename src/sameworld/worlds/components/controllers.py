@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sameworld.core.arrays import Array
-from sameworld.worlds.components.arrays import at_tick, namespace
+from sameworld.worlds.components.arrays import at_tick, clipped, namespace
 from sameworld.worlds.components.goals import DelayLine, lagged
 from sameworld.worlds.components.law import Effect, Field, Law, Motion, Signal, Values, library
 
@@ -158,7 +158,7 @@ class FilteredPD(Law):
         output = wanted - values["kv"] * speed
         if self.settings["disturbance"] == "yes":
             output = output + motion.inputs["disturbance"]
-        output = xp.clip(output, -values["limit"], values["limit"])
+        output = clipped(output, -values["limit"], values["limit"])
         return xp.stack([motion.position, memory[..., 0], output], axis=-1)
 
     def act(self, values: Values, memory: Array, motion: Motion) -> Effect:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from sameworld.core.arrays import Array, BoolArray
-from sameworld.worlds.components.arrays import namespace, slope
+from sameworld.worlds.components.arrays import clipped, namespace, slope
 from sameworld.worlds.components.law import Clock
 
 __all__ = ["DelayLine", "lagged"]
@@ -56,9 +56,9 @@ class DelayLine:
         share = (later - tick) * clock.substeps  # of the step in the later tick
         whole = 1.0 + xp.where(earlier - 1e-9 < tick, slope(share), 0.0)
         inside = xp.floor(earlier + 1e-9) >= tick
-        share = xp.where(inside, whole, xp.minimum(xp.maximum(share, 0.0), 1.0))
+        share = xp.where(inside, whole, clipped(share, 0.0, 1.0))
         newest = self.size - 1
-        newer = xp.minimum(xp.maximum(newest + tick.astype(np.intp), 0), newest)
+        newer = clipped(newest + tick.astype(np.intp), 0, newest)
         places = xp.stack([newer, xp.maximum(newer - 1, 0)], axis=-1)
         found = xp.take_along_axis(memory, places, axis=-1)
         return share * found[..., 0] + (1 - share) * found[..., 1]

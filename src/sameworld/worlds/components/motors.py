@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sameworld.core.arrays import Array
-from sameworld.worlds.components.arrays import at_tick
+from sameworld.worlds.components.arrays import at_tick, clipped
 from sameworld.worlds.components.goals import DelayLine
 from sameworld.worlds.components.law import Effect, Field, Law, Motion, Signal, Values, library
 
@@ -52,8 +52,8 @@ class VoltageMotor(Law):
 
     def act(self, values: Values, memory: Array, motion: Motion) -> Effect:
         """Torque at the present speed."""
-        xp, limit = library(values, memory, motion), values["limit"]
-        voltage = xp.clip(motion.command[..., 0], -limit, limit)
+        limit = values["limit"]
+        voltage = clipped(motion.command[..., 0], -limit, limit)
         return Effect(memory=memory, force=_torque(voltage, values, motion.velocity))
 
 
@@ -143,10 +143,10 @@ class FirmwareServo(Law):
         wanted = self._line.read(line, values["delay"], motion.substep)
         if self.settings["slew"] == "yes":
             reach = values["goal_speed"] * self.clock.timestep
-            wanted = xp.clip(wanted, followed - reach, followed + reach)
+            wanted = clipped(wanted, followed - reach, followed + reach)
         error = wanted - motion.position - values["offset"]
         duty = values["gain"] * (values["kp"] * error - values["kd"] * motion.velocity)
-        duty = xp.clip(duty, -values["duty_limit"], values["duty_limit"])
+        duty = clipped(duty, -values["duty_limit"], values["duty_limit"])
         supply = motion.inputs.get("voltage", values["voltage"])
         torque = _torque(supply * duty, values, motion.velocity)
         if "enable" in motion.inputs:
