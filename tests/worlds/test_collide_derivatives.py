@@ -4,12 +4,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from collide_cases import PAIRS, Poses, label, near_poses, snapped_poses
+from collide_cases import PAIRS, QUICK, Poses, label, near_poses, snapped_poses
 
 from sameworld.worlds.differentiable.collide import ABSENT, FUNCTIONS, Shape
 
 STEPS = (1e-5, 1e-6, 1e-7)
-QUICK = {"xla_backend_optimization_level": 0}  # to compile in half the time
 
 
 def packed(poses: Poses) -> np.ndarray:

@@ -38,7 +38,13 @@ _EDGE_ON = 1e-9  # share by which a corner may lie outside of the other face
 _CROSS = np.array([np.cross(np.eye(3), -axis) for axis in np.eye(3)])
 """``_CROSS[i] @ v`` is the cross product of axis i and v."""
 
-_INDEX = np.arange(3)
+_AXES = np.eye(3)
+_AXES1, _AXES2 = np.repeat(_AXES, 3, axis=0), np.tile(_AXES, (3, 1))
+"""Axes of the two boxes of the nine pairs of edges, one-hot [9, 3]."""
+
+_ORDERS = np.array([np.roll(_AXES, -axis - 1, axis=0) for axis in range(3)])
+"""``_ORDERS[i] @ v`` puts component i last and those that follow it first."""
+
 _FIRST = np.arange(BOX_SLOTS) == 0
 _CORNERS = np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
 _EARLIER = np.tri(12, k=-1, dtype=bool)
@@ -61,7 +67,7 @@ class _Axis(NamedTuple):
         separated: No contact: the boxes are apart along some axis.
         face: Best face, 0 to 2 of the first box, 3 to 5 of the second.
         by_edge: An edge axis is better.
-        edge1: Axis of the first box of the best edge axis, an index.
+        edge1: Axis of the first box of the best edge axis, one-hot [3].
         edge2: The same of the second box.
         edge: The best edge axis, a unit vector from the first box to the second [3].
     """
@@ -109,7 +115,7 @@ def _separating(pair: _Pair, slack: jax.Array) -> _Axis:
     face = jnp.argmax(faces)
     crossed = jnp.moveaxis(jnp.matmul(_CROSS, pair.axes), 2, 1).reshape(9, 3)
     exists = jnp.sum(crossed * crossed, axis=-1) >= _PARALLEL
-    normals, _ = unit(jnp.where(exists[:, None], crossed, np.eye(3)[0]))
+    normals, _ = unit(jnp.where(exists[:, None], crossed, _AXES[0]))
     reach = jnp.abs(normals) @ pair.size1 + jnp.abs(normals @ pair.axes) @ pair.size2
     edges = jnp.where(exists, jnp.abs(normals @ pair.offset) - reach, -_FAR)
     most = jnp.max(edges)
@@ -124,8 +130,8 @@ def _separating(pair: _Pair, slack: jax.Array) -> _Axis:
         jnp.maximum(depth, most) > slack,
         face,
         better & ~stands_in,
-        best // 3,
-        best % 3,
+        jnp.take(_AXES1, best, axis=0, mode="clip"),
+        jnp.take(_AXES2, best, axis=0, mode="clip"),
         normal * jnp.where(normal @ pair.offset < 0.0, -1.0, 1.0),
     )
 
@@ -136,21 +142,20 @@ def _edge_patch(pair: _Pair, axis: _Axis) -> _Patch:
     Where a component of the axis vanishes two parallel edges support it: all are tried and the
     nearest pair is kept.
     """
-    edge1, edge2 = _INDEX == axis.edge1, _INDEX == axis.edge2
-    corners1 = _supports(axis.edge, pair.size1, edge1)
-    corners2 = _supports(-(axis.edge @ pair.axes), pair.size2, edge2)
+    corners1 = _supports(axis.edge, pair.size1, axis.edge1)
+    corners2 = _supports(-(axis.edge @ pair.axes), pair.size2, axis.edge2)
     start1 = corners1[np.array([0, 0, 1, 1])]
     start2 = corners2[np.array([0, 1, 0, 1])] @ pair.axes.T + pair.offset
-    half1, half2 = pair.size1[axis.edge1], pair.size2[axis.edge2]
-    along2 = pair.axes[:, axis.edge2]
+    half1, half2 = pair.size1 @ axis.edge1, pair.size2 @ axis.edge2
+    along2 = pair.axes @ axis.edge2
     gap = start2 - start1
-    gap1, gap2, cosine = gap[:, axis.edge1], gap @ along2, along2[axis.edge1]
+    gap1, gap2, cosine = gap @ axis.edge1, gap @ along2, along2 @ axis.edge1
     squared = 1.0 - cosine * cosine
     meeting = (gap1 - cosine * gap2) / jnp.where(squared < MINVAL, 1.0, squared)
     meeting = jnp.clip(jnp.where(squared < MINVAL, 0.0, meeting), -half1, half1)
     at2 = jnp.clip(cosine * meeting - gap2, -half2, half2)
     at1 = jnp.clip(gap1 + cosine * at2, -half1, half1)
-    points1 = start1 + at1[:, None] * edge1
+    points1 = start1 + at1[:, None] * axis.edge1
     points2 = start2 + at2[:, None] * along2
     best = jnp.argmin(jnp.sum((points2 - points1) ** 2, axis=-1))
     point1, point2 = points1[best], points2[best]
@@ -161,8 +166,8 @@ def _edge_patch(pair: _Pair, axis: _Axis) -> _Patch:
 
 def _supports(direction: jax.Array, size: jax.Array, edge: jax.Array) -> jax.Array:
     """Middles of the edges that reach farthest along ``direction``, maybe twice the same [2, 3]."""
-    middle = jnp.where(edge, 0.0, jnp.where(direction >= 0.0, size, -size))
-    vanishes = (jnp.abs(direction) < _AMBIGUOUS) & ~edge
+    middle = jnp.where(direction >= 0.0, size, -size) * (1.0 - edge)
+    vanishes = jnp.abs(direction) < _AMBIGUOUS
     return jnp.stack([middle, jnp.where(vanishes, -middle, middle)])
 
 
@@ -171,29 +176,28 @@ def _face_patch(pair: _Pair, axis: _Axis, margin: jax.Array | float) -> _Patch:
 
     Coordinates are (x, y) in the face and z above it; ``order`` brings them to the front.
     """
-    of_first, normal = axis.face < 3, axis.face % 3
+    of_first = axis.face < 3
     size = jnp.where(of_first, pair.size1, pair.size2)
     other_size = jnp.where(of_first, pair.size2, pair.size1)
     other_axes = jnp.where(of_first, pair.axes, pair.axes.T)
     offset = jnp.where(of_first, pair.offset, -(pair.offset @ pair.axes))
-    sense = jnp.where(offset[normal] >= 0.0, 1.0, -1.0)
-    opposing = jnp.argmax(jnp.abs(other_axes[normal]))
-    order = (normal + np.array([1, 2, 0])) % 3
-    others = (opposing + np.array([1, 2, 0])) % 3
-    half = size[order]
-    up = jnp.where(_INDEX == 2, sense, 1.0)
-    spans = other_axes[order][:, others] * other_size[others] * up[:, None]
+    order = jnp.take(_ORDERS, axis.face % 3, axis=0, mode="clip")
+    half, centre, aligned = order @ size, order @ offset, order @ other_axes
+    opposing = jnp.argmax(jnp.abs(aligned[2]))
+    others = jnp.take(_ORDERS, opposing, axis=0, mode="clip")
+    sense = jnp.where(centre[2] >= 0.0, 1.0, -1.0)
+    up = jnp.stack([1.0, 1.0, sense])
+    spans = (aligned @ others.T) * (others @ other_size) * up[:, None]
     towards = jnp.where(spans[2, 2] > 0.0, -1.0, 1.0)
-    centre = offset[order] * up + towards * spans[:, 2] - half * np.array([0.0, 0.0, 1.0])
+    centre = centre * up + towards * spans[:, 2] - half * _AXES[2]
     candidates, found = _clipped(centre, spans[:, 0], spans[:, 1], half[:2])
     chosen, present = first(found & (candidates[:, 2] <= margin), BOX_SLOTS)
     corner = candidates[chosen]
     height = sense * (half[2] + 0.5 * corner[:, 2])
-    back = (np.array([2, 0, 1]) - normal) % 3
-    local = jnp.stack([corner[:, 0], corner[:, 1], height], axis=-1)[:, back]
-    to_first = jnp.where(of_first, np.eye(3), pair.axes)
+    local = jnp.concatenate([corner[:, :2], height[:, None]], axis=-1) @ order
+    to_first = jnp.where(of_first, _AXES, pair.axes)
     origin = jnp.where(of_first, 0.0, pair.offset)
-    outward = to_first[:, normal] * sense * jnp.where(of_first, 1.0, -1.0)
+    outward = to_first @ order[2] * sense * jnp.where(of_first, 1.0, -1.0)
     return _Patch(corner[:, 2], local @ to_first.T + origin, present, outward)
 
 
