@@ -60,6 +60,7 @@ _SUMMARIES = {
     "import": "Turn recordings (CSV, NPZ, MCAP, ROS bags, LeRobot) into an episode store.",
     "export": "Write episodes as a LeRobot dataset and say what that lost.",
     "actuate": "Give a robot's joints actuators; a URDF becomes a scene on the way.",
+    "excite": "Design the motions whose recordings would say most about a scene.",
     "check": "Test whether a scene's world keeps the World contract.",
     "doctor": "Say what is installed, which renderer really works, and what is missing.",
 }

@@ -1,6 +1,8 @@
 """Designs: within limits, better than random, deterministic, and about what was wanted."""
 
+import re
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -209,3 +211,11 @@ def test_what_the_world_lacks_is_refused(options, error, words):
 def test_impossible_options_are_refused(options):
     with pytest.raises(FitError):
         asked(**options)
+
+
+def test_the_table_of_options_says_the_defaults_of_the_code():
+    page = (Path(__file__).parents[3] / "docs" / "stages" / "excite.md").read_text("utf-8")
+    rows = dict(re.findall(r"^\| `(\w+)` \| (\S*) \|", page, re.MULTILINE))
+    for name, value in vars(ExciteConfig(free=("x",))).items():
+        if name != "free":
+            assert rows[name].strip("`") == str(value)

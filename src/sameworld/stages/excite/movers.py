@@ -23,7 +23,7 @@ from sameworld.core.world import InverseWorld, World
 from sameworld.stages.excite.config import ExciteConfig
 from sameworld.stages.excite.limits import Box
 
-__all__ = ["Driven", "Mover", "driven_by", "joint_name"]
+__all__ = ["Driven", "Means", "Mover", "driven_by", "joint_name"]
 
 Means: TypeAlias = Literal["position", "torque", "command"]
 
