@@ -27,6 +27,7 @@ from sameworld.worlds.differentiable.equality import (
     EQUALITY_LEAVES,
     equalities_of,
     equality_block,
+    reference_data,
 )
 from sameworld.worlds.differentiable.kinematics import posed
 from sameworld.worlds.differentiable.rows import referenced
@@ -159,14 +160,14 @@ def derivatives(model):
     def total(chosen, q, v):
         return jnp.sum(WEIGHTS[: len(order)] * reference(chosen, q, v)[0])
 
-    forward = quick(jax.jacfwd(reference, argnums=(0, 1, 2), has_aux=True))
-    reverse = quick(jax.grad(total, argnums=(0, 1, 2)))
+    forward = jax.jacfwd(reference, argnums=(0, 1, 2), has_aux=True)
+    reverse = jax.grad(total, argnums=(0, 1, 2))
+    both = quick(lambda *at: (forward(*at), reverse(*at)))
 
     def run(q, v):
         with double():
             chosen = {name: jnp.array(constant[name]) for name in NAMES}
-            both = forward(chosen, q, v), reverse(chosen, q, v)
-            return jax.tree.map(np.array, both)
+            return jax.tree.map(np.array, both(chosen, q, v))
 
     return run
 
@@ -213,6 +214,26 @@ def test_satisfied_constraints_have_finite_derivatives(model, derivatives):
 def in_order_of(model: mujoco.MjModel, constraint: int) -> np.ndarray:
     """Rows of one constraint, in the order of C."""
     return np.flatnonzero(np.sort(equalities_of(model).row) == constraint)
+
+
+def test_anchors_follow_the_reference_configuration_as_in_c(model):
+    s, e, leaves = structure_of(model), equalities_of(model), leaves_of(model)
+    changed = copy.copy(model)
+    rng = np.random.default_rng(0)
+    mujoco.mj_integratePos(model, changed.qpos0, rng.normal(size=model.nv), 0.5)
+    changed.body_pos[1:] += 0.1 * rng.normal(size=(model.nbody - 1, 3))
+    mujoco.mj_setConst(changed, mujoco.MjData(changed))
+    leaves |= {"qpos0": np.array(changed.qpos0), "body_pos": np.array(changed.body_pos)}
+
+    def data(leaves, q):
+        return reference_data(e, leaves, posed(s, leaves, q))
+
+    found = over_states(data)(leaves, changed.qpos0[None])[0][model.eq_active0]
+    wanted = changed.eq_data[model.eq_active0]
+    turns = np.sign(np.sum(found[:, 6:10] * wanted[:, 6:10], axis=1, keepdims=True))
+    found[:, 6:10] *= np.where(turns == 0, 1.0, turns)
+    np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
+    assert np.sum(np.abs(wanted - model.eq_data[model.eq_active0]).max(axis=1) > 0.01) == 3
 
 
 def test_only_constraints_active_at_the_start_have_rows(model):

@@ -188,8 +188,8 @@ def test_derivatives_of_joint_forces_by_parameters_are_those_of_c(model, states)
     with double():
         constant = {name: jnp.asarray(value) for name, value in constant.items()}
         chosen = {name: constant[name] for name in NAMES}
-        forward = quick(jax.jacfwd(force))(chosen, q, v)
-        reverse = quick(jax.jacrev(force))(chosen, q, v)
+        both = quick(lambda *at: (jax.jacfwd(force)(*at), jax.jacrev(force)(*at)))
+        forward, reverse = jax.tree.map(np.array, both(chosen, q, v))
     for name in NAMES:
         np.testing.assert_allclose(forward[name], by_c(name), rtol=1e-6, atol=1e-6)
         np.testing.assert_allclose(reverse[name], forward[name], rtol=1e-10, atol=1e-10)
@@ -213,11 +213,10 @@ def test_length_zero_has_finite_derivatives_and_pulls_nowhere():
     with double():
         constant = {name: jnp.asarray(value) for name, value in constant.items()}
         chosen, q = {"site_pos": constant["site_pos"]}, jnp.zeros(2)
-        values, forward = quick(lambda *at: jax.jvp(force, at, jax.tree.map(jnp.ones_like, at)))(
-            chosen, q
-        )
         total = jax.grad(lambda *at: sum(map(jnp.sum, force(*at))), argnums=(0, 1))
-        derivatives = forward, quick(total)(chosen, q)
+        values, *derivatives = quick(
+            lambda *at: (*jax.jvp(force, at, jax.tree.map(jnp.ones_like, at)), total(*at))
+        )(chosen, q)
     assert all(not np.any(value) for value in values)
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(derivatives))
 

@@ -28,7 +28,15 @@ from sameworld.worlds.differentiable.spatial import (
 )
 from sameworld.worlds.differentiable.structure import Bools, Index, Structure
 
-__all__ = ["EQUALITY_LEAVES", "Equalities", "equalities_of", "equality_block"]
+__all__ = [
+    "EQUALITY_LEAVES",
+    "Couplings",
+    "Equalities",
+    "Joins",
+    "equalities_of",
+    "equality_block",
+    "reference_data",
+]
 
 #: Arrays of ``mjModel`` that ``equality_block`` reads.
 EQUALITY_LEAVES = (
@@ -45,6 +53,10 @@ EQUALITY_LEAVES = (
 )
 
 
+#: Column of ``eq_data`` that marks a weld without a relative pose.
+_RELATIVE_POSE_FOLLOWS = 11
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Joins:
     """Constraints between two bodies.
@@ -55,6 +67,7 @@ class Joins:
         sites: Whether the objects are sites; else bodies with anchors [n].
         site: The sites, 0 for bodies [2, n].
         body: The bodies [2, n].
+        follows: Whether anchors follow from where bodies are at the reference configuration [n].
     """
 
     id: Index
@@ -62,6 +75,7 @@ class Joins:
     sites: Bools
     site: Index
     body: Index
+    follows: Bools
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -140,7 +154,14 @@ def _joins(model: Model, ids: Index, *, welds: bool) -> Joins:
     sites = model.eq_objtype[ids] == int(mj.mjtObj.mjOBJ_SITE)
     site = np.where(sites, objects, 0)
     body = np.where(sites, model.site_bodyid[site], objects) if sites.any() else objects
-    return Joins(id=ids, welds=welds, sites=sites, site=site, body=body.astype(np.intp))
+    return Joins(
+        id=ids,
+        welds=welds,
+        sites=sites,
+        site=site,
+        body=body.astype(np.intp),
+        follows=~sites & (model.eq_data[ids, _RELATIVE_POSE_FOLLOWS] > 0) if welds else ~sites,
+    )
 
 
 def _couplings(model: Model, ids: Index, *, tendons: bool) -> Couplings:
@@ -155,6 +176,32 @@ def _couplings(model: Model, ids: Index, *, tendons: bool) -> Couplings:
         dof=objects if alike else model.jnt_dofadr[objects].astype(np.intp),
         paired=paired,
     )
+
+
+def reference_data(e: Equalities, leaves: Leaves, pose: Pose) -> jax.Array:
+    """Anchors and relative poses as the compiler derives them, the leaf ``eq_data`` [neq, 12].
+
+    A connect is given an anchor on one body, and a weld without a relative pose nothing: what they
+    hold together is what coincides at the reference configuration.
+
+    Args:
+        e: The constraints.
+        leaves: Arrays of the model.
+        pose: Kinematics at ``qpos0``.
+    """
+    data = leaves["eq_data"]
+    for joins in e.joins:
+        which, bodies = joins.id[joins.follows], joins.body[:, joins.follows]
+        if not which.size:
+            continue
+        given, derived = bodies[::-1] if joins.welds else bodies
+        point = transformed(pose.rotation[given], data[which, :3]) + pose.position[given]
+        back = jnp.swapaxes(pose.rotation[derived], -1, -2)
+        data = data.at[which, 3:6].set(transformed(back, point - pose.position[derived]))
+        if joins.welds:
+            turn = quaternion_of(jnp.matmul(back, pose.rotation[given]))
+            data = data.at[which, 6:10].set(turn)
+    return data
 
 
 def equality_block(

@@ -25,7 +25,9 @@ from sameworld.worlds.differentiable.structure import Index, Structure
 
 __all__ = [
     "TENDON_LEAVES",
+    "Segments",
     "Tendons",
+    "Terms",
     "friction_block",
     "limit_block",
     "tendon_damping",
