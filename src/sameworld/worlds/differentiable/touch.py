@@ -12,11 +12,17 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from numpy.typing import NDArray
 
 from sameworld.worlds.compiled.contacts import colliding_pairs
 from sameworld.worlds.compiled.engine import Model, mj
-from sameworld.worlds.differentiable.collide import ABSENT, FUNCTIONS, Contacts, Shape
+from sameworld.worlds.differentiable.collide import (
+    ABSENT,
+    FUNCTIONS,
+    Contacts,
+    Hull,
+    Shape,
+    hulls_of,
+)
 from sameworld.worlds.differentiable.kinematics import Leaves, Pose, point_axes
 from sameworld.worlds.differentiable.rows import Block, Reference, referenced
 from sameworld.worlds.differentiable.spatial import matrix_of, transformed
@@ -33,13 +39,13 @@ class Kind:
         shapes: Their geom types, the lower one first.
         first: Geoms of the first shape [p].
         second: Geoms of the second shape [p].
-        vertices: Corners of the second shape, if it is a mesh [p, n, 3] m.
+        hulls: Hulls of the second shapes with a leading axis [p], if they are meshes.
     """
 
     shapes: tuple[int, int]
     first: Index
     second: Index
-    vertices: NDArray[np.float64] | None
+    hulls: Hull | None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -110,9 +116,7 @@ def pairs_of(model: Model, chosen: list[tuple[int, int, int]]) -> Pairs:
     for shapes, members in sorted(by_shape.items()):
         ordered = [_ordered(model, *chosen[k][:2]) for k in members]
         first, second = (np.array(side, dtype=np.intp) for side in zip(*ordered, strict=True))
-        kinds.append(
-            Kind(shapes=shapes, first=first, second=second, vertices=_vertices(model, second))
-        )
+        kinds.append(Kind(shapes=shapes, first=first, second=second, hulls=_hulls(model, second)))
         slots = FUNCTIONS[shapes][1]
         for k, (a, b) in zip(members, ordered, strict=True):
             pair += [k] * slots
@@ -141,17 +145,11 @@ def _dimension(model: Model, a: int, b: int, explicit: int) -> int:
     return int(max(model.geom_condim[a], model.geom_condim[b]))
 
 
-def _vertices(model: Model, geoms: Index) -> NDArray[np.float64] | None:
-    """Corners of meshes, the last one repeated where a mesh has fewer than the others."""
+def _hulls(model: Model, geoms: Index) -> Hull | None:
+    """Hulls of geoms of one type, if that is a mesh."""
     if int(model.geom_type[geoms[0]]) != int(mj.mjtGeom.mjGEOM_MESH):
         return None
-    clouds: list[NDArray[np.float64]] = []
-    for geom in geoms.tolist():
-        mesh = int(model.geom_dataid[geom])
-        first, count = int(model.mesh_vertadr[mesh]), int(model.mesh_vertnum[mesh])
-        clouds.append(np.asarray(model.mesh_vert[first : first + count], dtype=np.float64))
-    most = max(len(cloud) for cloud in clouds)
-    return np.stack([np.pad(c, ((0, most - len(c)), (0, 0)), mode="edge") for c in clouds])
+    return hulls_of(model, geoms.tolist())
 
 
 # ---- at an instant -----------------------------------------------------------------------------
@@ -186,8 +184,8 @@ def _collided(kind: Kind, pairs: Pairs, leaves: Leaves, pose: Pose, owner: Index
         _shape(kind.first, leaves, pose, owner),
         _shape(kind.second, leaves, pose, owner),
     )
-    if kind.vertices is not None:
-        second = second._replace(vertices=jnp.asarray(kind.vertices))
+    if kind.hulls is not None:
+        second = second._replace(**kind.hulls._asdict())
     members = _members(kind, pairs)
     found = jax.vmap(function)(first, second, leaves["contact_margin"][members])
     return Contacts(
