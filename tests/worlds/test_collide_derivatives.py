@@ -4,9 +4,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from collide_cases import PAIRS, QUICK, Poses, label, near_poses, snapped_poses
+from collide_cases import (
+    MESH,
+    PAIRS,
+    PLANE,
+    QUICK,
+    Poses,
+    label,
+    model_of,
+    near_poses,
+    snapped_poses,
+)
 
-from sameworld.worlds.differentiable.collide import ABSENT, FUNCTIONS, Shape
+from sameworld.worlds.differentiable.collide import ABSENT, FUNCTIONS, Shape, hulls_of
 
 STEPS = (1e-5, 1e-6)
 
@@ -90,3 +100,23 @@ def test_absent_contacts_have_no_derivative_of_their_distance(derivatives):
     assert (found.value(rows)[..., 0] == ABSENT).all()
     assert (found.forward(rows)[:, :, 0] == 0.0).all()
     assert np.isfinite(found.reverse(rows)).all()
+
+
+def test_derivatives_of_a_mesh_on_a_plane_agree_with_central_differences():
+    points = np.random.default_rng(2).normal(size=12 * 3) * 0.1
+    text = " ".join(f"{x:.6g}" for x in points)
+    hull = hulls_of(model_of((PLANE, MESH), f'<mesh name="hull" vertex="{text}"/>'), [1])
+    own = {name: array[0] for name, array in hull._asdict().items()}
+
+    def points_of(row):
+        found = FUNCTIONS[PLANE, MESH][0](shape(row[:15]), shape(row[15:])._replace(**own), 10.0)
+        return jnp.concatenate([found.distance[:, None], found.point], axis=-1)
+
+    with jax.enable_x64(True):
+        row = packed(near_poses((PLANE, MESH), np.random.default_rng(9), 1))[0]
+        value = jax.jit(points_of)
+        exact = np.asarray(jax.jit(jax.jacrev(points_of))(row))
+        ahead = np.stack([value(row + 1e-6 * e) for e in np.eye(30)], axis=-1)
+        behind = np.stack([value(row - 1e-6 * e) for e in np.eye(30)], axis=-1)
+    np.testing.assert_allclose((ahead - behind) / 2e-6, exact, atol=1e-6)
+    assert np.abs(exact).max() > 0.5
