@@ -29,11 +29,13 @@ BODIES = """
     <joint name="shoulder" axis="0 1 .3" pos=".1 0 0"/>
     <geom name="arm" pos=".02 0 .01" euler="30 0 10"/>
     <site name="arm" pos=".1 .05 0" euler="20 30 10"/>
+    <site name="wrist" pos=".3 0 0"/>
     <body name="hand" pos=".3 0 0" euler="20 10 0">
       <joint name="elbow" axis="1 0 .2"/>
       <joint name="slide" type="slide" axis="0 1 1"/>
       <geom/>
       <site name="hand" pos=".1 0 .04" euler="50 30 10"/>
+      <site name="palm"/>
       <body name="ball" pos=".3 .1 0">
         <joint name="ball" type="ball" pos=".05 0 .02"/>
         <geom name="ball"/>

@@ -29,9 +29,13 @@ from sameworld.worlds.differentiable.equality import (
     equality_block,
     reference_data,
 )
+from sameworld.worlds.differentiable.instant import Inputs, accelerated, smoothed
 from sameworld.worlds.differentiable.kinematics import posed
+from sameworld.worlds.differentiable.parameters import raw_leaves
 from sameworld.worlds.differentiable.rows import referenced
+from sameworld.worlds.differentiable.step import derived
 from sameworld.worlds.differentiable.structure import structure_of
+from sameworld.worlds.differentiable.system import system_of
 from sameworld.worlds.differentiable.tendons import tendon_motion, tendons_of
 
 EQUALITIES = """
@@ -214,6 +218,37 @@ def test_satisfied_constraints_have_finite_derivatives(model, derivatives):
 def in_order_of(model: mujoco.MjModel, constraint: int) -> np.ndarray:
     """Rows of one constraint, in the order of C."""
     return np.flatnonzero(np.sort(equalities_of(model).row) == constraint)
+
+
+TOGETHER = """
+<equality>
+  <weld body1="hand" body2="drone" torquescale=".7"/><connect site1="tip" site2="rotor"/>
+  <joint joint1="shoulder" joint2="elbow" polycoef=".1 .5 .2 .3 -.1"/>
+  <tendon tendon1="pair" tendon2="cable" polycoef=".1 .5 .2 .3 -.1"/>
+</equality>
+"""
+
+
+def test_accelerations_with_tendons_limits_friction_and_equalities_are_those_of_c():
+    option = 'tolerance="1e-14" iterations="200" ls_iterations="100"'
+    model = compiled(TENDONS + TOGETHER, option=option)
+    states = states_of(model, 12, spread=0.3)
+    m = system_of(model, [])
+
+    def accelerations(leaves, q, v):
+        leaves = derived(m, leaves)
+        friction, damping = leaves["dof_frictionloss"], leaves["dof_damping"]
+        zero = jnp.zeros(model.nv)
+        given = Inputs(control=jnp.zeros(0), friction=friction, damping=damping, applied=zero)
+        at = smoothed(m, leaves, q, v, given)
+        return accelerated(m, leaves, at, q, v, friction, zero).acceleration
+
+    ours = over_states(accelerations)(raw_leaves(model), states.q, states.v)
+    kinds = set[int]()
+    for k, data in enumerate(forwarded(model, states)):
+        kinds |= {*data.efc_type.tolist()}
+        np.testing.assert_allclose(ours[k], data.qacc, atol=1e-11 * np.abs(data.qacc).max())
+    assert kinds == {0, 2, 4}
 
 
 def test_anchors_follow_the_reference_configuration_as_in_c(model):

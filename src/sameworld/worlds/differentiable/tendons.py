@@ -20,7 +20,7 @@ from sameworld.core.errors import SceneError
 from sameworld.worlds.compiled.engine import Model, mj
 from sameworld.worlds.differentiable.kinematics import Leaves, Pose
 from sameworld.worlds.differentiable.rows import Block
-from sameworld.worlds.differentiable.spatial import cross, norm, transformed
+from sameworld.worlds.differentiable.spatial import cross, norm, normalised, transformed
 from sameworld.worlds.differentiable.structure import Index, Structure
 
 __all__ = [
@@ -226,7 +226,8 @@ def tendon_motion(
 
     Returns:
         Lengths [nt] (m, or joint units times coefficient) and their derivatives by velocity
-        [nt, nv]. A piece of length zero has no direction and pulls nowhere.
+        [nt, nv]. A piece of length zero points along the first axis, as in MuJoCo, and has no
+        derivatives.
     """
     length, jacobian = jax.lax.full((t.count,), 0.0), jax.lax.full((t.count, s.nv), 0.0)
     if t.terms.wrap.size:
@@ -251,11 +252,10 @@ def _pieces(
     ends = pose.position[body] + transformed(pose.rotation[body], leaves["site_pos"][segments.site])
     gap = ends[1] - ends[0]
     length = norm(gap)
-    direction = gap / jnp.where(length > 0, length, 1.0)[:, None]
     first, second = s.dofs.moves[body[0]], s.dofs.moves[body[1]]
     at = jnp.where(second[:, :, None], ends[1][:, None, :], ends[0][:, None, :])
     velocity = pose.linear + cross(pose.angular, at - pose.reference)
-    closing = jnp.sum(velocity * direction[:, None, :], axis=-1)
+    closing = jnp.sum(velocity * normalised(gap)[:, None, :], axis=-1)
     arms = closing * (second.astype(np.float64) - first.astype(np.float64))
     over = segments.pulley
     divisor = jnp.where(over >= 0, leaves["wrap_prm"][np.maximum(over, 0)], 1.0)
