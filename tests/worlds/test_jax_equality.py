@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from jax_cases import (
     States,
-    central,
     compiled,
     double,
     forwarded,
@@ -154,65 +153,77 @@ NAMES = ("eq_data", "site_pos", "site_quat", "eq_solref", "eq_solimp", "tendon_l
 
 @pytest.fixture(scope="module")
 def derivatives(model):
-    """Derivatives of reference accelerations, forward and (of a weighted sum) reverse."""
+    """Residuals; rates of reference accelerations along a direction; and the reverse products."""
     rows, constant, order = rows_of(model), leaves_of(model), in_order(model)
 
     def reference(chosen, q, v):
         block, found = rows(constant | chosen, q, v)
         return found.acceleration[order], block.position[order]
 
-    def total(chosen, q, v):
-        return jnp.sum(WEIGHTS[: len(order)] * reference(chosen, q, v)[0])
+    def both(at, along, weights):
+        _, rate, position = jax.jvp(reference, at, along, has_aux=True)
+        return position, rate, jax.vjp(reference, *at, has_aux=True)[1](weights)
 
-    forward = jax.jacfwd(reference, argnums=(0, 1, 2), has_aux=True)
-    reverse = jax.grad(total, argnums=(0, 1, 2))
-    both = quick(lambda *at: (forward(*at), reverse(*at)))
+    compiled = quick(both)
 
-    def run(q, v):
+    def run(q, v, along):
+        weights = np.random.default_rng(0).normal(size=len(order))
         with double():
-            chosen = {name: jnp.array(constant[name]) for name in NAMES}
-            return jax.tree.map(np.array, both(chosen, q, v))
+            at = ({name: jnp.array(constant[name]) for name in NAMES}, q, v)
+            return weights, *jax.tree.map(np.array, compiled(at, along, weights))
 
     return run
 
 
-WEIGHTS = np.random.default_rng(0).normal(size=100)
+def directions(model, seed: int):
+    """Random directions of parameters and of the velocity, and a velocity to move along."""
+    rng = np.random.default_rng(seed)
+    base = leaves_of(model)
+    chosen = {name: rng.normal(size=base[name].shape) for name in NAMES}
+    return chosen, rng.normal(size=model.nv), rng.normal(size=model.nv)
 
 
-def test_derivatives_by_parameters_are_those_of_c(model, states, derivatives):
-    constant, q, v = leaves_of(model), states.q[5], states.v[5]
+def references_of_c(model, states: States, way, h: float) -> np.ndarray:
+    """What C computes a little along a direction."""
+    chosen, turn, push = way
+    changed, q = copy.copy(model), states.q[5].copy()
+    for name, direction in chosen.items():
+        getattr(changed, name)[...] += h * direction
+    mujoco.mj_integratePos(model, q, turn, h)
+    only = States(q=q[None], v=(states.v[5] + h * push)[None], acceleration=push[None])
+    data = next(iter(forwarded(changed, only)))
+    return data.efc_aref[: data.ne].copy()
 
-    def by_c(name):
-        def computed(value):
-            changed = copy.copy(model)
-            getattr(changed, name)[...] = value
-            data = mujoco.MjData(changed)
-            data.qpos[:], data.qvel[:] = q, v
-            mujoco.mj_forward(changed, data)
-            return data.efc_aref[: data.ne].copy()
 
-        return central(computed, constant[name])
-
-    (((forward, *_), position), (reverse, *_)) = derivatives(q, v)
-    data = next(iter(forwarded(model, States(q=q[None], v=v[None], acceleration=v[None]))))
-    weights = WEIGHTS[: len(position)]
-    sign = signs(model, position, data)
-    for name in NAMES:
-        theirs = by_c(name)
-        scale = max(1.0, np.abs(theirs).max())
-        mine = forward[name] * sign.reshape(-1, *(1,) * (theirs.ndim - 1))
-        np.testing.assert_allclose(mine / scale, theirs / scale, atol=1e-6, err_msg=name)
-        whole = np.tensordot(weights, forward[name], axes=1)
-        np.testing.assert_allclose(reverse[name] / scale, whole / scale, atol=1e-12)
-        assert np.abs(theirs).max() > 0
+@pytest.mark.parametrize("seed", range(3))
+def test_derivatives_are_those_of_c(model, states, derivatives, seed):
+    h, (chosen, turn, push) = 1e-6, directions(model, seed)
+    theirs = np.subtract(
+        *(references_of_c(model, states, (chosen, turn, push), side) for side in (h, -h))
+    ) / (2 * h)
+    moved = np.stack([states.q[5]] * 2)
+    mujoco.mj_integratePos(model, moved[0], turn, 1e-5)
+    mujoco.mj_integratePos(model, moved[1], turn, -1e-5)
+    along = chosen, (moved[0] - moved[1]) / 2e-5, push
+    weights, position, rate, reverse = derivatives(states.q[5], states.v[5], along)
+    only = States(q=states.q[5:6], v=states.v[5:6], acceleration=states.v[5:6])
+    sign = signs(model, position, next(iter(forwarded(model, only))))
+    scale = np.abs(theirs).max()
+    np.testing.assert_allclose(sign * rate / scale, theirs / scale, atol=1e-6)
+    parts = zip(jax.tree.leaves(reverse), jax.tree.leaves(along), strict=True)
+    total = sum(np.sum(one * other) for one, other in parts)
+    np.testing.assert_allclose(total, weights @ rate, rtol=1e-9)
+    assert all(np.any(one) for one in jax.tree.leaves(reverse))
 
 
 def test_satisfied_constraints_have_finite_derivatives(model, derivatives):
     """Residuals of zero length and of half a turn, where a norm or an angle has none."""
-    (forward, position), reverse = derivatives(model.qpos0, np.ones(model.nv))
+    chosen, _, push = directions(model, 0)
+    along = chosen, np.ones(model.nq), push
+    _, position, rate, reverse = derivatives(model.qpos0.copy(), np.ones(model.nv), along)
     welds = [np.abs(position[in_order_of(model, weld)]).max() for weld in (7, 10, 11)]
     np.testing.assert_allclose(welds, [0, 0, 1], atol=1e-12)
-    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves((forward, reverse)))
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves((rate, reverse)))
 
 
 def in_order_of(model: mujoco.MjModel, constraint: int) -> np.ndarray:
