@@ -154,7 +154,7 @@ def _transmission(model: Model, actuator: int) -> Iterator[str]:
         yield "gives a tendon armature or damping: give the joints armature, the tendon damping."
     group = int(model.actuator_group[actuator])
     if 0 <= group < 31 and int(model.opt.disableactuator) >> group & 1:
-        yield f"is in the disabled group {group}: remove it, or take it out of 'actuatorgroupdisable'."
+        yield f"is in disabled group {group}: remove it, or enable the group."
 
 
 def _law(model: Model, actuator: int) -> Iterator[str]:
@@ -173,7 +173,7 @@ def _law(model: Model, actuator: int) -> Iterator[str]:
     if np.any(model.actuator_dampingpoly[actuator]):
         yield "has a polynomial damping: give one number."
     if int(model.actuator_history[actuator, 0]) > 0:
-        yield "is delayed by the engine: remove 'delay' and 'nsample'; delay actions with a component."
+        yield "is delayed by the engine: remove 'nsample'; a component such as a servo may delay."
 
 
 # ---- contacts ----------------------------------------------------------------------------------
