@@ -72,6 +72,16 @@ class Editor:
                 return True
         return False
 
+    def problem(self, row: Array, given: frozenset[str]) -> str:
+        """Why values [P] of the slots are impossible; empty if they are not."""
+        bad = np.flatnonzero(~np.isfinite(row))
+        if len(bad):
+            return f"{self.slots[int(bad[0])].name} is not finite"
+        base = np.array([slot.value for slot in self.slots])
+        changes = tuple((int(k), float(row[k])) for k in np.flatnonzero(row != base))
+        found = self._inertials(changes, given)
+        return found if isinstance(found, str) else self._crossed(changes)
+
     # ---- fields of a copy ----------------------------------------------------------------
 
     def edit_fields(self, changes: Iterable[Change], given: frozenset[str]) -> Model | str:

@@ -1,1 +1,7 @@
-"""A world whose physics can be differentiated, in JAX."""
+"""MuJoCo's physics in JAX: the same scene, with exact derivatives."""
+
+from sameworld.worlds.differentiable.build import differentiable_world
+from sameworld.worlds.differentiable.config import DifferentiableConfig
+from sameworld.worlds.differentiable.world import DifferentiableWorld, Pullback
+
+__all__ = ["DifferentiableConfig", "DifferentiableWorld", "Pullback", "differentiable_world"]

@@ -140,7 +140,7 @@ def _problem(
         rows.append(referenced(block, v, s.timestep, safe=safe))
     if len(m.rubbing):
         limits.append(friction[m.rubbing])
-        block = joint_friction(s, leaves, m.rubbing, limits[-1])
+        block = joint_friction(s, leaves, m.rubbing)
         rows.append(referenced(block, v, s.timestep, safe=safe, spring=False))
     if len(m.tendons.rubbing):
         block, limit = friction_block(m.tendons, leaves, at.arms)

@@ -24,7 +24,6 @@ from sameworld.worlds.differentiable.spatial import (
     matrix_of,
     multiplied,
     normalised,
-    rotation_exp,
     transformed,
 )
 from sameworld.worlds.differentiable.structure import Structure

@@ -92,8 +92,8 @@ def _rows(
     )
 
 
-def joint_friction(s: Structure, leaves: Leaves, dofs: Index, limit: jax.Array) -> Block:
-    """Rows of dry friction on dofs [n] with limits [n]."""
+def joint_friction(s: Structure, leaves: Leaves, dofs: Index) -> Block:
+    """Rows of dry friction on dofs [n]; one whose limit is 0 has no force but a derivative."""
     zero = jnp.zeros(len(dofs))
     return Block(
         jacobian=jnp.asarray(np.eye(s.nv)[dofs]),
@@ -104,5 +104,5 @@ def joint_friction(s: Structure, leaves: Leaves, dofs: Index, limit: jax.Array) 
         solimp=leaves["dof_solimp"][dofs],
         depth=zero,
         drift=zero,
-        present=limit > 0,
+        present=jnp.full(len(dofs), True),
     )

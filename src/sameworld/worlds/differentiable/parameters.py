@@ -40,6 +40,7 @@ LEAVES = (
     "actuator_gear",
     "body_gravcomp",
     "body_ipos",
+    "body_iquat",
     "body_mass",
     "body_pos",
     "body_quat",
@@ -128,11 +129,18 @@ class Writer:
         Contact parameters of the candidate pairs are among them: ``contact_friction`` [P, 5],
         ``contact_solref``, ``contact_solimp`` and ``contact_margin``.
         """
-        found = {name: jnp.asarray(array) for name, array in self._base.items()}
-        for name, (places, columns, factors) in self._writes.items():
-            if not name.startswith("pair_"):
-                flat = found[name].reshape(-1).at[places].set(factors * values[columns])
-                found[name] = flat.reshape(found[name].shape)
+        plain = [name for name in self._base if not name.startswith("pair_")]
+        flat = np.concatenate([self._base[name].reshape(-1) for name in plain])
+        ends = np.cumsum([0, *(self._base[name].size for name in plain)])
+        first = dict(zip(plain, ends.tolist(), strict=False))
+        writes = [(first[name] + w[0], *w[1:]) for name, w in self._writes.items() if name in first]
+        places, columns, factors = (np.concatenate(part) for part in zip(*writes, strict=True))
+        written = jnp.asarray(flat).at[places].set(factors * values[columns])
+        found = {
+            name: written[start : start + self._base[name].size].reshape(self._base[name].shape)
+            for name, start in first.items()
+        }
+        found |= {n: jnp.asarray(a) for n, a in self._base.items() if n.startswith("pair_")}
         found |= self._inertial(values)
         return found | self._contact(values, found)
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from sameworld.worlds.differentiable.cost import Cost, Layout, Problem, curved, evaluated, forces
+from sameworld.worlds.differentiable.cost import Layout, Problem, curved, evaluated, forces
 from sameworld.worlds.differentiable.dynamics import inverted
 
 __all__ = ["Effort", "Solution", "minimised"]
@@ -55,10 +55,7 @@ class Solution(NamedTuple):
 
 class _Progress(NamedTuple):
     acceleration: jax.Array
-    cost: Cost
     inverse: jax.Array
-    step: jax.Array
-    gradient: jax.Array
     iterations: jax.Array
     converged: jax.Array
 
@@ -81,9 +78,8 @@ def minimised(
     residual = problem.jacobian @ at - problem.reference
     pull = problem.jacobian.T @ forces(layout, problem, residual)
     gradient = problem.mass @ at - problem.smooth - pull
-    inverse: jax.Array = jax.lax.stop_gradient(end.inverse)
     return Solution(
-        acceleration=at - inverse @ gradient,
+        acceleration=at - jax.lax.stop_gradient(end.inverse) @ gradient,
         iterations=end.iterations,
         converged=end.converged,
     )
@@ -92,16 +88,41 @@ def minimised(
 def _searched(
     layout: Layout, p: Problem, free: jax.Array, warm: jax.Array, effort: Effort
 ) -> _Progress:
-    start = jnp.where(_total(layout, p, warm) < _total(layout, p, free), warm, free)
+    """Newton steps until one would not change anything; the last one is not taken."""
+    guesses = jnp.stack([free, warm])
+    best = jnp.argmin(jax.vmap(lambda guess: _total(layout, p, guess))(guesses))
 
     def advanced(now: _Progress) -> _Progress:
-        length = _line(layout, p, now)
-        return _at(layout, p, now.acceleration + length * now.step, now.iterations + 1, effort)
+        at = now.acceleration
+        residual = p.jacobian @ at - p.reference
+        cost = evaluated(layout, p, residual)
+        inertial = p.mass @ at
+        gradient = inertial - p.smooth + p.jacobian.T @ cost.gradient
+        inverse = inverted(p.mass + p.jacobian.T @ curved(layout, cost, p.jacobian))
+        step = -inverse @ gradient
+        decrement = -(gradient @ step)
+        energy = jnp.abs(at @ inertial) + jnp.abs(at @ p.smooth) + _SMALLEST
+        converged = decrement <= effort.tolerance**2 * energy
+        line = _Direction(residual, p.jacobian @ step, (inertial - p.smooth) @ step,
+                          step @ (p.mass @ step), decrement)  # fmt: skip
+        length = _length(layout, p, line, converged | ~jnp.isfinite(decrement))
+        return _Progress(
+            acceleration=jnp.where(converged, at, at + length * step),
+            inverse=inverse,
+            iterations=now.iterations + jnp.where(converged, 0, 1),
+            converged=converged,
+        )
 
     def unfinished(now: _Progress) -> jax.Array:
-        return ~now.converged & (now.iterations < effort.iterations)
+        fine = jnp.all(jnp.isfinite(now.acceleration))
+        return ~now.converged & (now.iterations < effort.iterations) & fine
 
-    first = _at(layout, p, start, jnp.asarray(0), effort)
+    first = _Progress(
+        acceleration=guesses[best],
+        inverse=jnp.zeros_like(p.mass),
+        iterations=jnp.asarray(0),
+        converged=jnp.asarray(False),
+    )
     return jax.lax.while_loop(unfinished, advanced, first)
 
 
@@ -111,63 +132,49 @@ def _total(layout: Layout, p: Problem, acceleration: jax.Array) -> jax.Array:
     return cost + acceleration @ (0.5 * p.mass @ acceleration - p.smooth)
 
 
-def _at(
-    layout: Layout, p: Problem, acceleration: jax.Array, iterations: jax.Array, effort: Effort
-) -> _Progress:
-    """Newton step and decrement at an acceleration."""
-    cost = evaluated(layout, p, p.jacobian @ acceleration - p.reference)
-    inertial = p.mass @ acceleration
-    gradient = inertial - p.smooth + p.jacobian.T @ cost.gradient
-    hessian = p.mass + p.jacobian.T @ curved(layout, cost, p.jacobian)
-    inverse = inverted(hessian)
-    step = -inverse @ gradient
-    energy = jnp.abs(acceleration @ inertial) + jnp.abs(acceleration @ p.smooth) + _SMALLEST
-    return _Progress(
-        acceleration=acceleration,
-        cost=cost,
-        inverse=inverse,
-        step=step,
-        gradient=gradient,
-        iterations=iterations,
-        converged=-(gradient @ step) <= effort.tolerance**2 * energy,
-    )
+class _Direction(NamedTuple):
+    """A line through the space of accelerations.
+
+    Attributes:
+        residual: Residuals at its start [n].
+        along: Their change per unit length [n].
+        slope: Slope of the part of the cost that is not constraints, at the start.
+        rise: Its curvature.
+        steepness: Minus the slope of the whole cost at the start.
+    """
+
+    residual: jax.Array
+    along: jax.Array
+    slope: jax.Array
+    rise: jax.Array
+    steepness: jax.Array
 
 
 class _Line(NamedTuple):
     length: jax.Array
     low: jax.Array
     high: jax.Array
-    slope: jax.Array
-    curvature: jax.Array
     steps: jax.Array
+    done: jax.Array
 
 
-def _line(layout: Layout, p: Problem, now: _Progress) -> jax.Array:
+def _length(layout: Layout, p: Problem, line: _Direction, done: jax.Array) -> jax.Array:
     """Length of the step: a root of the slope by Newton's method between shrinking brackets."""
-    along = p.jacobian @ now.step
-    residual = p.jacobian @ now.acceleration - p.reference
-    inertial = p.mass @ now.step
-    base, rise = now.acceleration @ inertial - p.smooth @ now.step, now.step @ inertial
-    steepness = -(now.gradient @ now.step)
 
-    def measured(length: jax.Array) -> tuple[jax.Array, jax.Array]:
-        cost = evaluated(layout, p, residual + length * along)
-        slope = base + length * rise + cost.gradient @ along
-        return slope, rise + along @ curved(layout, cost, along[:, None])[:, 0]
+    def tried(now: _Line) -> _Line:
+        cost = evaluated(layout, p, line.residual + now.length * line.along)
+        slope = line.slope + now.length * line.rise + cost.gradient @ line.along
+        bend = line.rise + line.along @ curved(layout, cost, line.along[:, None])[:, 0]
+        low = jnp.where(slope < 0, now.length, now.low)
+        high = jnp.where(slope < 0, now.high, now.length)
+        guess = now.length - slope / bend
+        fallback = jnp.where(jnp.isfinite(high), 0.5 * (low + high), 2 * now.length)
+        better = jnp.where((guess > low) & (guess < high), guess, fallback)
+        flat = jnp.abs(slope) <= _LINE_TOLERANCE * line.steepness
+        return _Line(jnp.where(flat, now.length, better), low, high, now.steps + 1, flat)
 
-    def moved(line: _Line) -> _Line:
-        low = jnp.where(line.slope < 0, line.length, line.low)
-        high = jnp.where(line.slope < 0, line.high, line.length)
-        guess = line.length - line.slope / line.curvature
-        inside = (guess > low) & (guess < high)
-        fallback = jnp.where(jnp.isfinite(high), 0.5 * (low + high), 2 * line.length)
-        length = jnp.where(inside, guess, fallback)
-        return _Line(length, low, high, *measured(length), line.steps + 1)
+    def unfinished(now: _Line) -> jax.Array:
+        return ~now.done & (now.steps < _LINE_STEPS)
 
-    def unfinished(line: _Line) -> jax.Array:
-        far = jnp.abs(line.slope) > _LINE_TOLERANCE * steepness
-        return far & (line.steps < _LINE_STEPS)
-
-    full = jnp.asarray(1.0)
-    first = _Line(full, jnp.asarray(0.0), jnp.asarray(jnp.inf), *measured(full), jnp.asarray(0))
-    return jax.lax.while_loop(unfinished, moved, first).length
+    ends = jnp.asarray(1.0), jnp.asarray(0.0), jnp.asarray(jnp.inf)
+    return jax.lax.while_loop(unfinished, tried, _Line(*ends, jnp.asarray(0), done)).length

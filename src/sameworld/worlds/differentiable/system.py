@@ -80,6 +80,7 @@ def system_of(
     *,
     groups: tuple[Group, ...] = (),
     rubbing: Collection[int] = (),
+    rubbing_tendons: Collection[int] = (),
     effort: Effort | None = None,
 ) -> System:
     """Lay out a compiled model that ``support`` has accepted.
@@ -89,6 +90,7 @@ def system_of(
         chosen: Pairs of geoms that may touch, and their ``<pair>`` element.
         groups: Components, by law.
         rubbing: Dofs that have dry friction besides those that have it in the model.
+        rubbing_tendons: Tendons likewise.
         effort: How hard the constraint solver tries.
     """
     structure = structure_of(model)
@@ -97,7 +99,7 @@ def system_of(
     rubs &= not structure.is_disabled("FRICTIONLOSS")
     return System(
         structure=structure,
-        tendons=tendons_of(model),
+        tendons=tendons_of(model, rubbing_tendons),
         actuators=actuators_of(model),
         limits=limits_of(model),
         equalities=equalities_of(model),

@@ -9,6 +9,7 @@ and chapter Computation, section "Passive forces".
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import jax
@@ -108,8 +109,12 @@ class Tendons:
     rubbing: Index
 
 
-def tendons_of(model: Model) -> Tendons:
+def tendons_of(model: Model, rubbing: Collection[int] = ()) -> Tendons:
     """Lay out the tendons of a compiled model.
+
+    Args:
+        model: The model.
+        rubbing: Tendons that have dry friction besides those that have it in the model.
 
     Raises:
         SceneError: A tendon wraps around a geom, or has a property that is not offered.
@@ -122,7 +127,7 @@ def tendons_of(model: Model) -> Tendons:
         terms=_terms(model),
         segments=_segments(model),
         limited=np.flatnonzero(model.tendon_limited & limits),
-        rubbing=np.flatnonzero((model.tendon_frictionloss > 0) & friction),
+        rubbing=np.flatnonzero(rubs) if friction else np.zeros(0, dtype=np.intp),
     )
 
 
@@ -342,6 +347,6 @@ def friction_block(t: Tendons, leaves: Leaves, jacobian: jax.Array) -> tuple[Blo
         solimp=leaves["tendon_solimp_fri"][t.rubbing],
         depth=zero,
         drift=zero,
-        present=jnp.greater(loss, 0),
+        present=jax.lax.full((len(t.rubbing),), True),
     )
     return block, loss

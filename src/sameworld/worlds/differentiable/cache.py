@@ -1,0 +1,32 @@
+"""Compiled programs on disk, so that a second process starts fast."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import jax
+
+__all__ = ["keep_compiled"]
+
+
+def keep_compiled() -> Path | None:
+    """Let JAX keep compiled programs on disk, unless its user decided about that already.
+
+    The folder is ``JAX_COMPILATION_CACHE_DIR``, else ``sameworld/jax`` in the user's cache folder.
+    ``SAMEWORLD_JAX_CACHE=off`` keeps nothing.
+
+    Returns:
+        The folder, ``None`` if nothing is kept.
+    """
+    if os.environ.get("SAMEWORLD_JAX_CACHE", "").lower() in ("off", "0", "no"):
+        return None
+    known = jax.config.jax_compilation_cache_dir
+    if known:
+        return Path(known)
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(base) / "sameworld" / "jax"
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
+    return folder

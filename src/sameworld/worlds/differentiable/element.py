@@ -1,0 +1,242 @@
+"""One element through time: placed at its start, simulated, observed. Pure JAX functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from sameworld.worlds.compiled.layout import HUGE
+from sameworld.worlds.compiled.tables import Tables
+from sameworld.worlds.differentiable.instant import Inputs, accelerated, smoothed
+from sameworld.worlds.differentiable.kinematics import Leaves
+from sameworld.worlds.differentiable.laws import Plant, Seen, begun
+from sameworld.worlds.differentiable.parameters import Writer
+from sameworld.worlds.differentiable.readings import Sensible, sensed
+from sameworld.worlds.differentiable.sensors import Sensors
+from sameworld.worlds.differentiable.spatial import rotation_exp
+from sameworld.worlds.differentiable.step import Carry, completed, plant_of, stepped
+from sameworld.worlds.differentiable.system import System
+
+__all__ = ["Element", "Row", "Trace"]
+
+
+class Row(NamedTuple):
+    """What is kept of one control tick, or of many with a leading axis.
+
+    Attributes:
+        q: Positions [nq].
+        v: Velocities [nv].
+        memory: What components remember [M].
+        control: Controls [nu].
+        fine: Whether the state is finite and not huge.
+        converged: Whether the solver has converged in all steps so far.
+    """
+
+    q: jax.Array
+    v: jax.Array
+    memory: jax.Array
+    control: jax.Array
+    fine: jax.Array
+    converged: jax.Array
+
+
+class Trace(NamedTuple):
+    """A simulated element.
+
+    Attributes:
+        end: State after the last tick.
+        rows: The start and every tick [T+1, ...].
+    """
+
+    end: Carry
+    rows: Row
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Element:
+    """Functions of one element of a batch.
+
+    Attributes:
+        tables: The compiled scene.
+        system: Its static layout.
+        writer: Parameter values into leaves.
+        sensors: Its sensors.
+        substeps: Engine steps per control tick.
+    """
+
+    tables: Tables
+    system: System
+    writer: Writer
+    sensors: Sensors
+    substeps: int
+
+    def numbers(self, values: jax.Array) -> tuple[dict[str, jax.Array], Plant]:
+        """Completed leaves for parameters [P], and what laws need of them."""
+        leaves = completed(self.system, self.writer, values)
+        return leaves, plant_of(self.system, leaves)
+
+    # ---- start ---------------------------------------------------------------------------
+
+    def placed(self, values: jax.Array, starts: jax.Array) -> Carry:
+        """State at a start.
+
+        Args:
+            values: Parameters [P].
+            starts: Start values [S].
+        """
+        s, home = self.system.structure, self.tables.home
+        row = jnp.concatenate([jnp.asarray(home.qpos), jnp.zeros(s.nv)])
+        places = np.array(self.tables.starts.linear_places, dtype=np.intp)
+        columns = np.array(self.tables.starts.linear_columns, dtype=np.intp)
+        row = row.at[places].set(starts[columns])
+        for column, place in self.tables.starts.rotations:
+            row = row.at[place : place + 4].set(rotation_exp(starts[column : column + 3]))
+        zero = jnp.zeros(s.nv)
+        carry = Carry(
+            q=row[: s.nq],
+            v=row[s.nq :],
+            warm=zero,
+            load=zero,
+            drive=zero,
+            memory=jnp.zeros(0),
+            control=jnp.asarray(home.ctrl),
+            converged=jnp.asarray(True),
+        )
+        return self._begun(values, starts, carry) if self.system.groups else carry
+
+    def _begun(self, values: jax.Array, starts: jax.Array, carry: Carry) -> Carry:
+        leaves, _ = self.numbers(values)
+        load = -smoothed(self.system, leaves, carry.q, carry.v, self._still(leaves, carry)).bias
+        seen = Seen(carry.q, carry.v, load, carry.drive)
+        memory = begun(self.system.groups, starts, values, seen)
+        return carry._replace(load=load, memory=memory)
+
+    def _still(self, leaves: Leaves, carry: Carry) -> Inputs:
+        """What acts while the last controls last, without components."""
+        return Inputs(
+            control=carry.control,
+            friction=leaves["dof_frictionloss"],
+            damping=leaves["dof_damping"],
+            applied=jnp.zeros(self.system.structure.nv),
+        )
+
+    # ---- time ----------------------------------------------------------------------------
+
+    def simulated(
+        self, values: jax.Array, carry: Carry, actions: jax.Array, ticks: jax.Array
+    ) -> Trace:
+        """Simulate; the number of ticks is not part of the program.
+
+        Args:
+            values: Parameters [P].
+            carry: State at the start.
+            actions: Actions [T, A].
+            ticks: Ticks to simulate, at most T; later rows are not filled.
+        """
+        leaves, plant = self.numbers(values)
+        longest = actions.shape[0] + 1
+
+        def advanced(step: jax.Array, now: Trace) -> Trace:
+            tick, substep = step // self.substeps, step % self.substeps
+            end = self._stepped(leaves, plant, values, now.end, actions[tick], substep)
+            rows = jax.tree.map(lambda kept, new: kept.at[tick + 1].set(new), now.rows, _row(end))
+            return Trace(end, rows)
+
+        first = _row(carry)
+        rows = jax.tree.map(lambda a: jnp.zeros((longest, *a.shape), a.dtype).at[0].set(a), first)
+        return jax.lax.fori_loop(0, ticks * self.substeps, advanced, Trace(carry, rows))
+
+    def scanned(self, values: jax.Array, carry: Carry, actions: jax.Array) -> Trace:
+        """As ``simulated``, for all actions, and differentiable in reverse.
+
+        Only the state is kept between steps; everything else is computed again on the way back.
+        """
+        leaves, plant = self.numbers(values)
+
+        def once(substep: jax.Array, now: tuple[Carry, jax.Array]) -> Carry:
+            return self._stepped(leaves, plant, values, now[0], now[1], substep)
+
+        def tick(now: Carry, action: jax.Array) -> tuple[Carry, Row]:
+            kept = jax.checkpoint(once)  # pyright: ignore[reportUnknownMemberType]
+            if self.substeps == 1:
+                end = kept(jnp.asarray(0), (now, action))
+                return end, _row(end)
+
+            def substep(state: Carry, k: jax.Array) -> tuple[Carry, None]:
+                return kept(k, (state, action)), None
+
+            end, _ = jax.lax.scan(substep, now, jnp.arange(self.substeps))
+            return end, _row(end)
+
+        end, rows = jax.lax.scan(tick, carry, actions)
+        rows = jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), _row(carry), rows)
+        return Trace(end, rows)
+
+    def _stepped(
+        self,
+        leaves: Leaves,
+        plant: Plant,
+        values: jax.Array,
+        carry: Carry,
+        action: jax.Array,
+        substep: jax.Array,
+    ) -> Carry:
+        which = 0 if self.substeps == 1 else substep
+        return stepped(self.system, leaves, plant, values, carry, action, which)
+
+    # ---- observations --------------------------------------------------------------------
+
+    def sensed(self, values: jax.Array, rows: Row, time: jax.Array) -> jax.Array:
+        """Sensor values [T, ns] of rows [T, ...]."""
+        if not self.sensors.groups:
+            return jnp.zeros((len(rows.q), self.sensors.size))
+        leaves, _ = self.numbers(values)
+        return jax.vmap(lambda row, t: self._read(leaves, row, t))(rows, time)
+
+    def _read(self, leaves: dict[str, jax.Array], row: Row, time: jax.Array) -> jax.Array:
+        m = self.system
+        carry = Carry(row.q, row.v, *[jnp.zeros(m.structure.nv)] * 3, row.memory, row.control,
+                      row.converged)  # fmt: skip
+        given = self._still(leaves, carry)
+        at = smoothed(m, leaves, row.q, row.v, given)
+        solution = accelerated(m, leaves, at, row.q, row.v, given.friction, carry.warm)
+        return sensed(
+            self.sensors,
+            m.structure,
+            leaves,
+            Sensible(
+                time=time,
+                q=row.q,
+                v=row.v,
+                acceleration=solution.acceleration,
+                pose=at.pose,
+                tendon_length=at.length,
+                tendon_velocity=at.arms @ row.v,
+                actuator_length=at.actuation.length,
+                actuator_velocity=at.actuation.velocity,
+                actuator_force=at.actuation.force,
+                joint_force=at.actuation.joints,
+            ),
+        )
+
+    def signals(self, rows: Row, sensordata: jax.Array) -> dict[str, jax.Array]:
+        """True signals by channel [..., *shape]."""
+        sources = {"qpos": rows.q, "qvel": rows.v, "sensordata": sensordata, "memory": rows.memory}
+        found: dict[str, jax.Array] = {}
+        for signal in self.tables.observed:
+            array, first = sources[signal.source], signal.first
+            if signal.spec.shape == ():
+                found[signal.spec.name] = array[..., first]
+            else:
+                found[signal.spec.name] = array[..., first : first + signal.spec.size]
+        return found
+
+
+def _row(carry: Carry) -> Row:
+    moving = jnp.concatenate([carry.q, carry.v])
+    fine = jnp.all(jnp.isfinite(moving) & (jnp.abs(moving) < HUGE))
+    return Row(carry.q, carry.v, carry.memory, carry.control, fine, carry.converged)

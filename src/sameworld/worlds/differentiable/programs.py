@@ -1,0 +1,198 @@
+"""Compiled programs over batches, kept by what they depend on.
+
+Programs depend on shapes only. Lengths and batches are rounded up to buckets and the true numbers
+are arguments, so that few programs serve all calls; ``compiles`` counts them.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from sameworld.core.arrays import Array
+from sameworld.worlds.differentiable.element import Element, Row, Trace
+from sameworld.worlds.differentiable.step import Carry
+
+__all__ = ["Programs", "bucket"]
+
+_Key: TypeAlias = tuple[Any, ...]
+_KEPT = 64
+
+
+def bucket(size: int) -> int:
+    """Smallest bucket that holds ``size``: at most an eighth is wasted above 8."""
+    if size <= 8:
+        return max(size, 1)
+    grain = 1 << (int(size - 1).bit_length() - 4)
+    return -(-size // grain) * grain
+
+
+class Sensed(NamedTuple):
+    """Rows of elements and what their sensors read."""
+
+    rows: Row
+    sensordata: jax.Array
+
+
+class Programs:
+    """Programs of one scene for one choice of dofs with dry friction.
+
+    Args:
+        element: Functions of one element.
+        vector: Whether elements run all at once; else one after the other.
+        threads: Threads that share a batch.
+    """
+
+    def __init__(self, element: Element, *, vector: bool, threads: int) -> None:
+        self.element = element
+        self.compiles = 0
+        self._vector = vector
+        self._threads = 1 if vector else threads
+        self._kept: OrderedDict[_Key, Callable[..., Any]] = OrderedDict()
+
+    # ---- calls ---------------------------------------------------------------------------
+
+    def placed(self, values: Array, starts: Array) -> Carry:
+        """States at starts [B, S] with parameters [B, P], as numpy arrays."""
+        return self._mapped("placed", self.element.placed, (values, starts), ())
+
+    def simulated(self, values: Array, carry: Carry, actions: Array) -> Trace:
+        """Traces [B, T+1, ...] under actions [B, T, A], as numpy arrays."""
+        ticks = actions.shape[1]
+        extra = bucket(ticks) - ticks
+        padded = np.pad(actions, ((0, 0), (0, extra), (0, 0)))
+        found: Trace = self._mapped(
+            "simulated", self.element.simulated, (values, carry, padded), (np.asarray(ticks),)
+        )
+        rows = jax.tree.map(lambda a: a[:, : ticks + 1], found.rows)
+        return Trace(found.end, rows)
+
+    def sensed(self, values: Array, rows: Row, time: Array) -> Array:
+        """Sensor values [B, T, ns] of rows [B, T, ...] at times [B, T] s."""
+        if not self.element.sensors.groups:
+            return np.zeros((*rows.q.shape[:2], self.element.sensors.size))
+        count = rows.q.shape[1]
+        extra = bucket(count) - count
+
+        def longer(array: NDArray[Any]) -> NDArray[Any]:
+            padding = [(0, 0), (0, extra)] + [(0, 0)] * (array.ndim - 2)
+            return np.pad(array, padding, mode="edge")
+
+        rows, time = jax.tree.map(longer, (rows, time))
+        found = self._mapped("sensed", self.element.sensed, (values, rows, time), ())
+        return found[:, :count]
+
+    def custom(
+        self,
+        key: _Key,
+        function: Callable[..., Any],
+        batched: tuple[Any, ...],
+        shared: tuple[Any, ...] = (),
+    ) -> Any:
+        """Run any function of one element over a batch; ``key`` names it for reuse."""
+        return self._mapped(key, function, batched, shared)
+
+    # ---- batches -------------------------------------------------------------------------
+
+    def _mapped(
+        self,
+        key: object,
+        function: Callable[..., Any],
+        batched: tuple[Any, ...],
+        shared: tuple[Any, ...],
+    ) -> Any:
+        """Map a function over leading axes; results are numpy arrays."""
+        count = len(jax.tree.leaves(batched)[0])
+        parts = np.array_split(np.arange(count), max(1, min(self._threads, count)))
+        if len(parts) == 1:
+            return self._run(key, function, batched, shared)
+        with ThreadPoolExecutor(len(parts)) as pool:
+            jobs = [
+                pool.submit(self._run, key, function, _rows(batched, part), shared)
+                for part in parts
+            ]
+            found = [job.result() for job in jobs]
+        return jax.tree.map(lambda *a: np.concatenate(a), *found)
+
+    def _run(
+        self,
+        key: object,
+        function: Callable[..., Any],
+        batched: tuple[Any, ...],
+        shared: tuple[Any, ...],
+    ) -> Any:
+        count = len(jax.tree.leaves(batched)[0])
+        size = bucket(count)
+
+        def filled(array: NDArray[Any]) -> NDArray[Any]:
+            array = np.asarray(array)
+            if size == count:
+                return array
+            return np.concatenate([array, np.repeat(array[-1:], size - count, axis=0)])
+
+        padded = jax.tree.map(filled, batched)
+        shapes = [(a.shape, a.dtype.str) for a in jax.tree.leaves((padded, shared))]
+        with jax.enable_x64(True):
+            program = self._compiled((key, *shapes), function, padded, shared)
+            found = program(np.asarray(count), padded, shared)
+            return jax.tree.map(lambda a: np.asarray(a)[:count], found)
+
+    def _compiled(
+        self,
+        key: _Key,
+        function: Callable[..., Any],
+        batched: tuple[Any, ...],
+        shared: tuple[Any, ...],
+    ) -> Callable[..., Any]:
+        found = self._kept.get(key)
+        if found is None:
+            over = _vectorised(function) if self._vector else _looped(function)
+            found = jax.jit(over).lower(np.asarray(1), batched, shared).compile()
+            self.compiles += 1
+            self._kept[key] = found
+            if len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(key)
+        return found
+
+
+def _rows(tree: Any, rows: NDArray[np.intp]) -> Any:
+    return jax.tree.map(lambda a: np.asarray(a)[rows], tree)
+
+
+def _vectorised(function: Callable[..., Any]) -> Callable[..., Any]:
+    """All elements at once; those that pad the bucket are computed, too."""
+
+    def run(count: jax.Array, batched: tuple[Any, ...], shared: tuple[Any, ...]) -> Any:
+        return jax.vmap(lambda *one: function(*one, *shared))(*batched)
+
+    return run
+
+
+def _looped(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Elements one after the other, as many as there are."""
+
+    def run(count: jax.Array, batched: tuple[Any, ...], shared: tuple[Any, ...]) -> Any:
+        size = len(jax.tree.leaves(batched)[0])
+
+        def element(k: jax.Array) -> Any:
+            return function(*jax.tree.map(lambda a: a[k], batched), *shared)
+
+        if size == 1:
+            return jax.tree.map(lambda a: jnp.asarray(a)[None], element(jnp.asarray(0)))
+        shapes = jax.eval_shape(element, jnp.asarray(0))
+        empty = jax.tree.map(lambda a: jnp.zeros((size, *a.shape), a.dtype), shapes)
+
+        def once(k: jax.Array, found: Any) -> Any:
+            return jax.tree.map(lambda kept, new: kept.at[k].set(new), found, element(k))
+
+        return jax.lax.fori_loop(0, count, once, empty)
+
+    return run
