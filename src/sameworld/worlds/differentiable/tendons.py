@@ -121,13 +121,15 @@ def tendons_of(model: Model, rubbing: Collection[int] = ()) -> Tendons:
     """
     for tendon in range(model.ntendon):
         _refuse(model, tendon)
+    rubs = np.asarray(model.tendon_frictionloss > 0)
+    rubs[list(rubbing)] = True
     limits, friction = (_is_enabled(model, flag) for flag in ("LIMIT", "FRICTIONLOSS"))
     return Tendons(
         count=int(model.ntendon),
         terms=_terms(model),
         segments=_segments(model),
         limited=np.flatnonzero(model.tendon_limited & limits),
-        rubbing=np.flatnonzero(rubs) if friction else np.zeros(0, dtype=np.intp),
+        rubbing=np.flatnonzero(rubs & friction),
     )
 
 
