@@ -224,7 +224,7 @@ def varied(belief: Belief, batch: int) -> Values:
     rows: list[list[float]] = []
     for row in range(batch):
         moved = [
-            p.value * (1 + 0.03 * row) if p.value != 0 else 1e-3 * row for p in belief.parameters
+            p.value * (1 + 0.03 * row) if p.value != 0 else 1.3e-3 * row for p in belief.parameters
         ]
         rows.append(
             [_inside(v, p.low, p.high) for v, p in zip(moved, belief.parameters, strict=True)]
