@@ -52,7 +52,12 @@ def inverse_weights(s: Structure, leaves: Leaves) -> tuple[dict[str, jax.Array],
     linear, angular = point_axes(pose, pose.centre) * moves, pose.angular * moves
     both = jnp.stack([linear, angular])
     spread = jnp.einsum("abic,ij,abjc->ba", both, inverse, both) / 3
-    return {"body_invweight0": spread, "dof_invweight0": _averaged(s, inverse)}, inverse
+    averaged = _averaged(s, inverse)
+    if len(s.sliders):
+        spread = spread.at[s.sliders, 0].set(1 / leaves["body_mass"][s.sliders])
+        dofs = np.flatnonzero(np.isin(s.dofs.body, s.sliders))
+        averaged = averaged.at[dofs].set(1 / leaves["body_mass"][s.dofs.body[dofs]])
+    return {"body_invweight0": spread, "dof_invweight0": averaged}, inverse
 
 
 def _inverse(matrix: jax.Array) -> jax.Array:

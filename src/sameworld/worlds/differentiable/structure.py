@@ -15,6 +15,8 @@ __all__ = ["Bools", "Index", "Structure", "structure_of"]
 Index: TypeAlias = NDArray[np.intp]
 Bools: TypeAlias = NDArray[np.bool_]
 Floats: TypeAlias = NDArray[np.float64]
+#: ``body_simple`` of a body with slide joints only.
+_SLIDES = 2
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -91,6 +93,8 @@ class Structure:
         turns: Ball and free joints: first quaternion column, first rotational dof, [n each].
         shifts: Free joints: first position column, first dof [n each].
         alone: First dofs of free bodies without children [n], and their bodies.
+        sliders: Bodies that only slide, along axes at right angles, with nothing on them: MuJoCo
+            says that they show the world their mass, without armature, in every direction.
     """
 
     nq: int
@@ -109,6 +113,7 @@ class Structure:
     turns: tuple[Index, Index]
     shifts: tuple[Index, Index]
     alone: tuple[Index, Index]
+    sliders: Index
 
     def is_disabled(self, flag: str) -> bool:
         """Whether an ``mjtDisableBit``, such as ``CONTACT``, is set."""
@@ -148,6 +153,7 @@ def structure_of(model: Model) -> Structure:
         ),
         shifts=(_ids(qpos[free]), _ids(dof[free])),
         alone=(_ids(dof[alone]), _ids(model.jnt_bodyid[alone])),
+        sliders=np.flatnonzero(model.body_simple == _SLIDES),
     )
 
 
