@@ -46,6 +46,9 @@ class Honest:
     def gradient(self, start, actions, parameters, wrt, *, seed):
         return self.inner.gradient(start, actions, parameters, wrt, seed=seed)
 
+    def pullback(self, start, actions, weights, parameters=None, *, wrt=(), seed=0):
+        return self.inner.pullback(start, actions, weights, parameters, wrt=wrt, seed=seed)
+
 
 class HonestLearner(Honest):
     def __init__(self, inner=None):
@@ -311,6 +314,19 @@ class GradientWithoutMass(Honest):
         return {name: values * keep for name, values in exact.items()}
 
 
+class PullsWithoutDamping(Honest):
+    def pullback(self, *args, **kwargs):
+        back = super().pullback(*args, **kwargs)
+        keep = np.array([name != "joint:rail.damping" for name in self.parameters.names])
+        return back._replace(parameters=back.parameters * keep)
+
+
+class PullsActionsLate(Honest):
+    def pullback(self, *args, **kwargs):
+        back = super().pullback(*args, **kwargs)
+        return back._replace(actions=np.roll(back.actions, 1, axis=1))
+
+
 class FitsItself(HonestLearner):
     def fit(self, episodes, *, seed):
         self.inner = self.inner.fit(episodes, seed=seed)
@@ -362,6 +378,8 @@ BROKEN = [
     (RollsOutNominalParameters, "rollout equals looping step"),
     (GradientOfHalf, "gradient agrees with differences"),
     (GradientWithoutMass, "gradient agrees with differences"),
+    (PullsWithoutDamping, "pullback transposes the gradient"),
+    (PullsActionsLate, "pullback transposes the gradient"),
     (FitsItself, "fit returns a new world"),
     (FitsByChance, "fit returns a new world"),
 ]

@@ -16,7 +16,9 @@ from sameworld.core.errors import SpecError, closest, listed
 __all__ = ["Capability", "ChannelSpec", "Manifold", "Spec"]
 
 Manifold = Literal["linear", "quaternion"]
-Capability = Literal["rollout", "gradient", "fit", "correct", "render", "encode", "inverse"]
+Capability = Literal[
+    "rollout", "gradient", "pullback", "fit", "correct", "render", "encode", "inverse"
+]
 
 
 @dataclass(frozen=True, kw_only=True)

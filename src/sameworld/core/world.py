@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,8 @@ __all__ = [
     "GradientWorld",
     "InverseWorld",
     "Mechanism",
+    "Pullback",
+    "PullbackWorld",
     "RenderWorld",
     "Rollout",
     "RolloutWorld",
@@ -222,6 +224,52 @@ class GradientWorld(World, Protocol):
 
         Returns:
             Channel name to [B, T+1, D, N]: D tangent components, N names in ``wrt``.
+        """
+        ...
+
+
+class Pullback(NamedTuple):
+    """Derivatives of a weighted sum of signals, per element.
+
+    Attributes:
+        starts: By every start [B, S], in the order of ``spec.start``.
+        parameters: By every parameter [B, P], in the order of ``parameters``.
+        actions: By every action [B, T, A].
+    """
+
+    starts: Array
+    parameters: Array
+    actions: Array
+
+
+@runtime_checkable
+class PullbackWorld(World, Protocol):
+    """A world with capability ``pullback``: reverse-mode derivatives.
+
+    Its cost is a few simulations, however many starts, parameters and actions there are; that of
+    ``gradient`` grows with the names asked for.
+    """
+
+    def pullback(
+        self,
+        start: Values,
+        actions: Array,
+        weights: Mapping[str, Array],
+        parameters: Values | None = None,
+        *,
+        wrt: Sequence[str] = (),
+        seed: int = 0,
+    ) -> Pullback:
+        """Exact derivatives of a weighted sum of signals by everything.
+
+        Args:
+            start: Starts [B, S].
+            actions: Actions [B, T, A].
+            weights: Channel name to weights of its tangent components [B, T+1, D]; channels left
+                out count nothing.
+            parameters: Values [B or 1, P'] of any subset of the parameters.
+            wrt: Parameters that matter; a hint for worlds whose programs depend on it.
+            seed: Seed of stochastic worlds.
         """
         ...
 

@@ -52,6 +52,7 @@ _CHECKS: tuple[Callable[[Probe], str], ...] = (
     values.belief_changes_make_new_worlds,
     capabilities.rollout_equals_looping_step,
     capabilities.gradient_agrees_with_differences,
+    capabilities.pullback_transposes_the_gradient,
     capabilities.fit_returns_a_new_world,
     capabilities.render_gives_images,
     capabilities.inverse_is_linear_in_inertia,

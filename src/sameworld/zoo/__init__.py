@@ -7,11 +7,22 @@ from sameworld.zoo.learned import RegressionWorld, learned_cart
 from sameworld.zoo.pendulum import AnalyticPendulum
 from sameworld.zoo.recordings import cube_tosses, read_cube_tosses
 from sameworld.zoo.scenes import scene, scene_names
+from sameworld.zoo.tensegrity import (
+    TENSEGRITY_CABLES,
+    TENSEGRITY_FLOOR,
+    TENSEGRITY_NOISE,
+    TENSEGRITY_SCALED,
+    tensegrity_throw,
+)
 
 __all__ = [
     "CUBE_CONTACT",
     "CUBE_INERTIAL",
     "HOBBY_ARM_TRUTH",
+    "TENSEGRITY_CABLES",
+    "TENSEGRITY_FLOOR",
+    "TENSEGRITY_NOISE",
+    "TENSEGRITY_SCALED",
     "AnalyticCart",
     "AnalyticPendulum",
     "RegressionWorld",
@@ -22,5 +33,6 @@ __all__ = [
     "read_cube_tosses",
     "scene",
     "scene_names",
+    "tensegrity_throw",
     "write_hobby_arm",
 ]

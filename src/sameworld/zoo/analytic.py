@@ -2,7 +2,7 @@
 
 Integrated with the classical fourth-order Runge-Kutta method, actions held over a control period.
 ``gradient`` is the exact derivative of that discrete map (forward sensitivities carried through
-all four stages), not a discretised sensitivity equation.
+all four stages), not a discretised sensitivity equation; ``pullback`` is its transpose.
 
 Source: E. Hairer, S. P. Norsett, G. Wanner, "Solving Ordinary Differential Equations I", 2nd ed.,
 sections II.1 and I.14.
@@ -11,7 +11,7 @@ sections II.1 and I.14.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -22,7 +22,8 @@ from sameworld.core.errors import SpecError, closest, listed
 from sameworld.core.scene import Scene
 from sameworld.core.spec import ChannelSpec, Spec
 from sameworld.core.values import Values
-from sameworld.core.world import Context, State, World
+from sameworld.core.world import Context, Pullback, State, World
+from sameworld.zoo.adjoint import Costate, Stages, carried_back
 from sameworld.zoo.joint import JointSpec, start_belief
 from sameworld.zoo.keys import advance, element_keys, standard_normal
 
@@ -49,7 +50,7 @@ class _Motion:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AnalyticWorld(ABC):
-    """One joint, numpy only, capability ``gradient``.
+    """One joint, numpy only, capabilities ``gradient`` and ``pullback``.
 
     Attributes:
         parameters: Belief over the physical parameters.
@@ -102,7 +103,12 @@ class AnalyticWorld(ABC):
     def partials(
         self, pos: Array, vel: Array, effort: Array, values: Values
     ) -> tuple[Array, Array, Mapping[str, Array]]:
-        """Partial derivatives of the acceleration [B]: by position, velocity, parameters."""
+        """Partial derivatives of the acceleration [B].
+
+        Returns:
+            By position; by velocity; by parameter address, and by the effort under
+            ``action:MOTOR``.
+        """
 
     # ---- the World protocol --------------------------------------------------------------
 
@@ -192,6 +198,82 @@ class AnalyticWorld(ABC):
             by_vel[:, column] = name == f"start:{joint}.vel"
         return _Motion(pos=state.arrays["pos"], vel=state.arrays["vel"], dpos=by_pos, dvel=by_vel)
 
+    # ---- capability pullback -------------------------------------------------------------
+
+    def pullback(
+        self,
+        start: Values,
+        actions: Array,
+        weights: Mapping[str, Array],
+        parameters: Values | None = None,
+        *,
+        wrt: Sequence[str] = (),
+        seed: int = 0,
+    ) -> Pullback:
+        """Exact derivatives of a weighted sum of both signals, in reverse mode.
+
+        Args:
+            start: Starts [B, S].
+            actions: Actions [B, T, 1].
+            weights: Channel name to weights [B, T+1, 1].
+            parameters: Values [B or 1, P'].
+            wrt: Not used.
+            seed: Seed of the random velocity changes, which nothing here moves.
+
+        Raises:
+            SpecError: An unknown channel or name.
+        """
+        _check_known(weights, tuple(c.name for c in self.spec.observations), "channel")
+        actions = self.spec.check_actions(actions)
+        batch = max(start.batch, len(actions), 1 if parameters is None else parameters.batch)
+        actions = np.broadcast_to(actions, (batch, *actions.shape[1:]))
+        state = self.reset(start.broadcast(batch), parameters, seed=seed)
+        states = [state]
+        for tick in range(actions.shape[1]):
+            states.append(self.step(states[-1], actions[:, tick]))
+        joint, rows = self.names().joint, (batch, actions.shape[1] + 1)
+        pulls = [
+            np.broadcast_to(weights.get(f"{joint}.{k}", np.zeros((1, 1, 1)))[..., 0], rows)
+            for k in ("pos", "vel")
+        ]
+        by_action = np.zeros_like(actions)
+        back = Costate.none(batch)
+        for tick in reversed(range(actions.shape[1])):
+            back = back.pulled(pulls[0][:, tick + 1], pulls[1][:, tick + 1])
+            back, by_action[:, tick, 0] = self._carried(back, states[tick], actions[:, tick, 0])
+        back = back.pulled(pulls[0][:, 0], pulls[1][:, 0])
+        order = {f"start:{joint}.pos": back.pos, f"start:{joint}.vel": back.vel}
+        by_name = back.parameters
+        return Pullback(
+            starts=np.stack([order[n] for n in self.spec.start.names], axis=1),
+            parameters=np.stack(
+                [by_name.get(n, np.zeros(batch)) for n in self.parameters.names], axis=1
+            ),
+            actions=by_action,
+        )
+
+    def _carried(self, back: Costate, state: State, effort: Array) -> tuple[Costate, Array]:
+        """A costate carried back over one control period, and the derivative by its action."""
+        step, rest = self.period / self.substeps, np.zeros((state.batch, 0))
+        motion = _Motion(pos=state.arrays["pos"], vel=state.arrays["vel"], dpos=rest, dvel=rest)
+        passed = [motion]
+        for _ in range(self.substeps - 1):
+            passed.append(self._stepped(passed[-1], effort, state.parameters, (), step))
+        by_effort = np.zeros(state.batch)
+        for begun in reversed(passed):
+            stages = self._stages(begun, effort, state.parameters, step)
+            back, direct = carried_back(back, stages, step, f"action:{self.names().motor}")
+            by_effort = by_effort + direct
+        return back, by_effort
+
+    def _stages(self, motion: _Motion, effort: Array, values: Values, step: float) -> Stages:
+        """Partial derivatives of the acceleration at the four stages of a step."""
+        found = [motion]
+        for share in (0.5, 0.5, 1.0):
+            slope = self._slope(found[-1], effort, values, ())
+            found.append(motion.moved(slope, share * step))
+        return tuple(self.partials(m.pos, m.vel, effort, values) for m in found)
+
     # ---- integration ---------------------------------------------------------------------
 
     def _advance(
@@ -199,13 +281,18 @@ class AnalyticWorld(ABC):
     ) -> _Motion:
         step = self.period / self.substeps
         for _ in range(self.substeps):
-            first = self._slope(motion, effort, values, wrt)
-            second = self._slope(motion.moved(first, step / 2), effort, values, wrt)
-            third = self._slope(motion.moved(second, step / 2), effort, values, wrt)
-            fourth = self._slope(motion.moved(third, step), effort, values, wrt)
-            middle = second.moved(third, 1.0)
-            motion = motion.moved(first.moved(middle, 2.0).moved(fourth, 1.0), step / 6)
+            motion = self._stepped(motion, effort, values, wrt, step)
         return motion
+
+    def _stepped(
+        self, motion: _Motion, effort: Array, values: Values, wrt: tuple[str, ...], step: float
+    ) -> _Motion:
+        first = self._slope(motion, effort, values, wrt)
+        second = self._slope(motion.moved(first, step / 2), effort, values, wrt)
+        third = self._slope(motion.moved(second, step / 2), effort, values, wrt)
+        fourth = self._slope(motion.moved(third, step), effort, values, wrt)
+        middle = second.moved(third, 1.0)
+        return motion.moved(first.moved(middle, 2.0).moved(fourth, 1.0), step / 6)
 
     def _slope(
         self, motion: _Motion, effort: Array, values: Values, wrt: tuple[str, ...]
@@ -257,7 +344,7 @@ class AnalyticWorld(ABC):
             ),
             start=start_belief(names),
             stochastic=self.noise > 0,
-            capabilities=frozenset({"gradient"}),
+            capabilities=frozenset({"gradient", "pullback"}),
         )
 
 

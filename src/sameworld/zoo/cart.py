@@ -18,6 +18,7 @@ from sameworld.zoo.scenes import scene
 __all__ = ["AnalyticCart"]
 
 _MASS, _DAMPING, _STIFFNESS = "body:cart.mass", "joint:rail.damping", "joint:rail.stiffness"
+_EFFORT = "action:rail_motor"
 
 
 @final
@@ -54,5 +55,10 @@ class AnalyticCart(AnalyticWorld):
         return (
             -stiffness / mass,
             -damping / mass,
-            {_MASS: -force / mass**2, _DAMPING: -vel / mass, _STIFFNESS: -pos / mass},
+            {
+                _MASS: -force / mass**2,
+                _DAMPING: -vel / mass,
+                _STIFFNESS: -pos / mass,
+                _EFFORT: 1 / mass,
+            },
         )

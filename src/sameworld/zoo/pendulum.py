@@ -20,6 +20,7 @@ from sameworld.zoo.scenes import scene
 __all__ = ["AnalyticPendulum"]
 
 _MASS, _DAMPING, _GRAVITY = "body:bob.mass", "joint:pivot.damping", "option:gravity.z"
+_EFFORT = "action:pivot_motor"
 
 
 @final
@@ -70,6 +71,7 @@ class AnalyticPendulum(AnalyticWorld):
                 _MASS: -(effort - damping * vel) / (inertia * mass),
                 _DAMPING: -vel / inertia,
                 _GRAVITY: self.length * np.sin(pos) / self._arm(),
+                _EFFORT: 1 / inertia,
             },
         )
 

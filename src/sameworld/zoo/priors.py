@@ -16,6 +16,7 @@ __all__ = [
     "rope_prior",
     "servo_prior",
     "sliding_box_prior",
+    "tensegrity_prior",
 ]
 
 
@@ -144,3 +145,15 @@ def car_prior() -> Belief:
             ),
         )
     )
+
+
+def tensegrity_prior() -> Belief:
+    """Masses of the rods, stiffness and damping of every cable, and contact with the floor."""
+    parts = [_scale(f"body:rod{k}.mass", 0.25, 0.05, 1.25, "kg") for k in (1, 2, 3)]
+    cables = [f"{kind}{k}" for kind in ("bottom", "top", "side") for k in (1, 2, 3)]
+    parts += [_scale(f"tendon:{name}.stiffness", 300.0, 60.0, 1500.0, "N/m") for name in cables]
+    parts += [_scale(f"tendon:{name}.damping", 1.0, 0.1, 10.0, "N s/m") for name in cables]
+    parts.append(_scale("geom:floor.friction.slide", 0.5, 0.05, 2.0, ""))
+    parts.append(_scale("geom:floor.solref.timeconst", 0.02, 0.005, 0.1, "s"))
+    parts.append(_scale("geom:floor.solref.dampratio", 1.0, 0.2, 5.0, ""))
+    return Belief(parameters=tuple(parts))

@@ -21,6 +21,7 @@ _PRIORS: dict[str, Callable[[], Belief]] = {
     "rope": priors.rope_prior,
     "servo": priors.servo_prior,
     "sliding_box": priors.sliding_box_prior,
+    "tensegrity": priors.tensegrity_prior,
 }
 _COMPONENTS: dict[str, Callable[[], tuple[Component, ...]]] = {
     "car": components.car_components,
@@ -39,7 +40,7 @@ def scene(name: str) -> Scene:
     Args:
         name: One of ``scene_names()``: a tossed ``cube``, a driven ``pendulum``, a ``cart`` on a
             rail, a seven-joint ``arm``, a ``sliding_box`` on a table, a hanging ``rope``,
-            a ``servo`` with gear friction and firmware, a ``car``.
+            a ``servo`` with gear friction and firmware, a ``car``, a three-bar ``tensegrity``.
 
     Raises:
         SceneError: There is none of that name.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -14,13 +14,16 @@ from sameworld.core.episode import Channel, Episode
 from sameworld.core.errors import SpecError
 from sameworld.core.jacobian import jacobian
 from sameworld.core.records import Camera
-from sameworld.core.rollout import loop
+from sameworld.core.rollout import loop, rollout
+from sameworld.core.signals import difference
 from sameworld.core.spec import Capability
 from sameworld.core.values import Values
 from sameworld.core.world import (
     FitWorld,
     GradientWorld,
     InverseWorld,
+    Pullback,
+    PullbackWorld,
     RenderWorld,
     RolloutWorld,
 )
@@ -38,12 +41,14 @@ __all__ = [
     "fit_returns_a_new_world",
     "gradient_agrees_with_differences",
     "inverse_is_linear_in_inertia",
+    "pullback_transposes_the_gradient",
     "render_gives_images",
     "rollout_equals_looping_step",
     "trial_episodes",
 ]
 
 _GRADIENT_TOLERANCE = 1e-4
+_PULLBACK_TOLERANCE = 1e-6
 
 
 def _needs(probe: Probe, capability: Capability) -> None:
@@ -106,6 +111,70 @@ def gradient_agrees_with_differences(probe: Probe) -> str:
         )
         worst = max(worst, share)
     return f"{len(wrt)} names, within {worst:.1e}"
+
+
+def pullback_transposes_the_gradient(probe: Probe) -> str:
+    """Reverse-mode derivatives of a weighted sum are the weighted sum of the exact derivatives."""
+    _needs(probe, "pullback")
+    _needs(probe, "gradient")
+    world, start = cast(PullbackWorld, probe.world), probe.start
+    require(isinstance(start, Values), "A pullback world must start from named values.")
+    start = cast(Values, start)
+    names = (world.spec.start.names, world.parameters.names)
+    wrt = (*names[0], *names[1])
+    values = varied(world.parameters, probe.batch + 1).rows(slice(1, None))
+    exact = cast(GradientWorld, world).gradient(start, probe.actions, values, wrt, seed=probe.seed)
+    rng = np.random.default_rng([probe.seed, 11])
+    weights = {name: rng.normal(size=slope.shape[:3]) for name, slope in exact.items()}
+    back = world.pullback(start, probe.actions, weights, values, wrt=wrt, seed=probe.seed)
+    terms = [weights[name][..., None] * slope for name, slope in exact.items()]
+    summed = sum(term.sum(axis=(1, 2)) for term in terms)
+    size = sum(np.abs(term).sum(axis=(1, 2)) for term in terms)
+    require(
+        back.actions.shape == probe.actions.shape,
+        f"pullback has derivatives {back.actions.shape} by actions {probe.actions.shape}.",
+    )
+    mine = np.concatenate([back.starts, back.parameters], axis=1)
+    require(mine.shape == (probe.batch, len(wrt)), f"pullback gives {mine.shape} derivatives.")
+    error = np.abs(mine - summed).max(axis=0)
+    share = error / np.maximum(np.max(size, axis=0), 1e-6)
+    worst = int(np.argmax(share))
+    require(
+        bool(share[worst] < _PULLBACK_TOLERANCE),
+        f"the derivative by '{wrt[worst]}' is off by {float(share[worst]):.2g} of its size.",
+    )
+    _along_actions(probe, back, weights, values)
+    return f"{len(wrt)} names, within {float(share[worst]):.1e}"
+
+
+def _along_actions(
+    probe: Probe, back: Pullback, weights: Mapping[str, Array], values: Values
+) -> None:
+    """Derivatives by actions agree with a difference along a random direction."""
+    direction = np.random.default_rng([probe.seed, 13]).normal(size=probe.actions.shape)
+    step = 1e-5 * max(float(np.abs(probe.actions).max(initial=0.0)), 1e-2)
+    ends = [
+        rollout(
+            probe.world,
+            probe.start,
+            probe.actions + sign * step * direction,
+            parameters=values,
+            seed=probe.seed,
+        )
+        for sign in (-1, 1)
+    ]
+    slopes = {
+        c.name: difference(c, *(np.asarray(end.signals[c.name]) for end in ends)) / (2 * step)
+        for c in probe.world.spec.observations
+    }
+    terms = [weights[name] * slope for name, slope in slopes.items()]
+    numeric = np.sum([term.sum(axis=(1, 2)) for term in terms], axis=0)
+    size = float(np.max(np.sum([np.abs(term).sum(axis=(1, 2)) for term in terms], axis=0)))
+    error = float(np.abs(np.sum(back.actions * direction, axis=(1, 2)) - numeric).max())
+    require(
+        error < _GRADIENT_TOLERANCE * max(size, 1e-6),
+        f"the derivative by actions is off by {error / max(size, 1e-6):.2g} of its size.",
+    )
 
 
 def fit_returns_a_new_world(probe: Probe) -> str:

@@ -12,6 +12,7 @@ from sameworld.core.world import (
     FitWorld,
     GradientWorld,
     InverseWorld,
+    PullbackWorld,
     RenderWorld,
     RolloutWorld,
     World,
@@ -36,6 +37,7 @@ __all__ = [
 _PROTOCOLS: dict[str, type] = {
     "rollout": RolloutWorld,
     "gradient": GradientWorld,
+    "pullback": PullbackWorld,
     "fit": FitWorld,
     "render": RenderWorld,
     "inverse": InverseWorld,

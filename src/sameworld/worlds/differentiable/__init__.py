@@ -2,6 +2,6 @@
 
 from sameworld.worlds.differentiable.build import differentiable_world
 from sameworld.worlds.differentiable.config import DifferentiableConfig
-from sameworld.worlds.differentiable.world import DifferentiableWorld, Pullback
+from sameworld.worlds.differentiable.world import DifferentiableWorld
 
-__all__ = ["DifferentiableConfig", "DifferentiableWorld", "Pullback", "differentiable_world"]
+__all__ = ["DifferentiableConfig", "DifferentiableWorld", "differentiable_world"]

@@ -27,7 +27,7 @@ from sameworld.worlds.differentiable.touch import candidates
 
 __all__ = ["Kernel", "make_kernel"]
 
-_CAPABILITIES: tuple[Capability, ...] = ("rollout", "gradient", "render")
+_CAPABILITIES: tuple[Capability, ...] = ("rollout", "gradient", "pullback", "render")
 _FRICTIONS = ("dof_frictionloss", "tendon_frictionloss")
 #: Dofs and tendons with dry friction.
 _Rubbing = tuple[tuple[int, ...], tuple[int, ...]]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,7 @@ from sameworld.core.records import Camera
 from sameworld.core.scene import Scene
 from sameworld.core.spec import Spec
 from sameworld.core.values import Values
-from sameworld.core.world import Context, Rollout, State
+from sameworld.core.world import Context, Pullback, Rollout, State
 from sameworld.worlds.compiled.batches import (
     Failure,
     checked_action,
@@ -33,21 +32,7 @@ from sameworld.worlds.differentiable.programs import Programs, bucket
 from sameworld.worlds.differentiable.step import Carry
 from sameworld.worlds.differentiable.tangents import Direction, Tangents
 
-__all__ = ["DifferentiableWorld", "Pullback"]
-
-
-class Pullback(NamedTuple):
-    """Derivatives of a weighted sum of signals.
-
-    Attributes:
-        starts: By every start [B, S], in the order of ``spec.start``.
-        parameters: By every parameter [B, P], in the order of ``parameters``.
-        actions: By every action [B, T, A].
-    """
-
-    starts: Array
-    parameters: Array
-    actions: Array
+__all__ = ["DifferentiableWorld"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -259,6 +244,7 @@ class DifferentiableWorld:
         parameters: Values | None = None,
         *,
         wrt: Sequence[str] = (),
+        seed: int = 0,
     ) -> Pullback:
         """Derivative of a weighted sum of signals by everything, in reverse mode.
 
@@ -271,6 +257,7 @@ class DifferentiableWorld:
                 count nothing.
             parameters: Values [B or 1, P'] of any subset of the parameters.
             wrt: Parameters that matter; only needed where one of them is dry friction at zero.
+            seed: Not used; this world draws nothing.
 
         Raises:
             SpecError: An unknown channel or shapes that disagree.
