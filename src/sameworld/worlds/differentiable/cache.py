@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import jax
+from sameworld.worlds.differentiable.typed import config
 
 __all__ = ["keep_compiled"]
 
@@ -21,12 +21,12 @@ def keep_compiled() -> Path | None:
     """
     if os.environ.get("SAMEWORLD_JAX_CACHE", "").lower() in ("off", "0", "no"):
         return None
-    known = jax.config.jax_compilation_cache_dir
+    known = config.jax_compilation_cache_dir
     if known:
         return Path(known)
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     folder = Path(base) / "sameworld" / "jax"
-    jax.config.update("jax_compilation_cache_dir", str(folder))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
-    jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
+    config.update("jax_compilation_cache_dir", str(folder))
+    config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+    config.update("jax_persistent_cache_min_entry_size_bytes", 0)
     return folder

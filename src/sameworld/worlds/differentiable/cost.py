@@ -14,6 +14,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from sameworld.worlds.differentiable.typed import einsum, eye, full, pad
+
 __all__ = ["Cost", "Layout", "Problem", "curved", "evaluated", "forces"]
 
 
@@ -111,7 +113,7 @@ def curved(layout: Layout, cost: Cost, columns: jax.Array) -> jax.Array:
     at = layout.plain
     for (dim, count), block in zip(layout.cones, cost.blocks, strict=True):
         group = columns[at : at + dim * count].reshape(count, dim, -1)
-        parts.append(jnp.einsum("kij,kjm->kim", block, group).reshape(dim * count, -1))
+        parts.append(einsum("kij,kjm->kim", block, group).reshape(dim * count, -1))
         at += dim * count
     return jnp.concatenate(parts)
 
@@ -125,9 +127,7 @@ def _plain(
     pull = stiffness * residual
     push = jnp.concatenate([residual[:second] < jnp.inf, residual[second:] < 0])
     if layout.frictions:
-        bound = jnp.concatenate(
-            [jnp.full(first, jnp.inf), p.limit, jnp.full(layout.onesided, jnp.inf)]
-        )
+        bound = jnp.concatenate([full(first, jnp.inf), p.limit, full(layout.onesided, jnp.inf)])
         slides = jnp.abs(pull) > bound
         bound = jnp.where(slides, bound, 0.0)
         compliance = jnp.where(slides, 1.0, 0.0) / jnp.where(stiffness > 0, stiffness, 1.0)
@@ -218,11 +218,11 @@ def _cone_curvature(
     direction = z.sideways / length[:, None]
     slope = jnp.concatenate([regular[:, None], -regular[:, None] * direction * friction], axis=1)
     outer = slope[:, :, None] * slope[:, None, :]
-    across = jnp.eye(direction.shape[1]) - direction[:, :, None] * direction[:, None, :]
+    across = eye(direction.shape[1]) - direction[:, :, None] * direction[:, None, :]
     bent = friction[:, :, None] * friction[:, None, :] * across / length[:, None, None]
     excess = z.normal - regular * z.length
-    bent = jnp.pad(-(excess * regular)[:, None, None] * bent, ((0, 0), (1, 0), (1, 0)))
+    bent = pad(-(excess * regular)[:, None, None] * bent, ((0, 0), (1, 0), (1, 0)))
     sliding = z.stiffness[:, None, None] * (outer + bent)
-    sticking = stiffness[:, :, None] * jnp.eye(rows.shape[1])
+    sticking = stiffness[:, :, None] * eye(rows.shape[1])
     curvature = jnp.where(z.slides[:, None, None], sliding, 0.0)
     return jnp.where(z.sticks[:, None, None], sticking, curvature)

@@ -18,6 +18,7 @@ from sameworld.worlds.differentiable.dynamics import inertia_matrix, inertias, i
 from sameworld.worlds.differentiable.forces import Actuators
 from sameworld.worlds.differentiable.kinematics import Leaves, point_axes, posed
 from sameworld.worlds.differentiable.structure import Index, Structure
+from sameworld.worlds.differentiable.typed import diagonal, einsum, eye
 
 __all__ = ["Mixing", "friction_mixed", "inverse_weights", "joint_totals", "mixing_of"]
 
@@ -51,7 +52,7 @@ def inverse_weights(s: Structure, leaves: Leaves) -> tuple[dict[str, jax.Array],
     moves = s.dofs.moves[:, :, None]
     linear, angular = point_axes(pose, pose.centre) * moves, pose.angular * moves
     both = jnp.stack([linear, angular])
-    spread = jnp.einsum("abic,ij,abjc->ba", both, inverse, both) / 3
+    spread = einsum("abic,ij,abjc->ba", both, inverse, both) / 3
     averaged = _averaged(s, inverse)
     if len(s.sliders):
         spread = spread.at[s.sliders, 0].set(1 / leaves["body_mass"][s.sliders])
@@ -63,7 +64,7 @@ def inverse_weights(s: Structure, leaves: Leaves) -> tuple[dict[str, jax.Array],
 def _inverse(matrix: jax.Array) -> jax.Array:
     """Inverse with derivative: one step of ``X (2 - A X)`` from the fixed inverse."""
     fixed = inverted(matrix)
-    return fixed @ (2 * jnp.eye(len(matrix)) - matrix @ fixed)
+    return fixed @ (2 * eye(len(matrix)) - matrix @ fixed)
 
 
 def _averaged(s: Structure, inverse: jax.Array) -> jax.Array:
@@ -72,7 +73,7 @@ def _averaged(s: Structure, inverse: jax.Array) -> jax.Array:
     for first in (*s.turns[1].tolist(), *s.shifts[1].tolist()):
         groups[first : first + 3] = 0.0
         groups[first : first + 3, first : first + 3] = 1 / 3
-    return groups @ jnp.diagonal(inverse)
+    return groups @ diagonal(inverse)
 
 
 # ---- contact parameters ------------------------------------------------------------------------

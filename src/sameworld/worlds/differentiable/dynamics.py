@@ -17,6 +17,7 @@ import numpy as np
 from sameworld.worlds.differentiable.kinematics import Leaves, Pose
 from sameworld.worlds.differentiable.spatial import cross, transformed
 from sameworld.worlds.differentiable.structure import Structure
+from sameworld.worlds.differentiable.typed import asarray, diagonal, eye
 
 __all__ = ["Inertias", "bias_force", "inertia_matrix", "inertias", "inverted", "solved"]
 
@@ -56,7 +57,7 @@ def inertias(leaves: Leaves, pose: Pose) -> Inertias:
 def inertia_matrix(s: Structure, leaves: Leaves, pose: Pose, bodies: Inertias) -> jax.Array:
     """Joint-space inertia [nv, nv] with armature."""
     d = s.dofs
-    beyond = d.moves.astype(np.float64).T
+    beyond = asarray(d.moves.astype(np.float64)).T
     flat = jnp.concatenate(
         [bodies.rotational.reshape(-1, 9), bodies.moment, bodies.mass[:, None]], axis=1
     )
@@ -67,8 +68,8 @@ def inertia_matrix(s: Structure, leaves: Leaves, pose: Pose, bodies: Inertias) -
     force = mass * pose.linear + cross(pose.angular, moment)
     axes = jnp.concatenate([pose.angular, pose.linear], axis=1)
     lower = (jnp.concatenate([torque, force], axis=1) @ axes.T) * d.above
-    diagonal = jnp.diagonal(lower)
-    return lower + lower.T + jnp.diag(leaves["dof_armature"] - diagonal)
+    twice = diagonal(lower)
+    return lower + lower.T + jnp.diag(leaves["dof_armature"] - twice)
 
 
 def bias_force(
@@ -76,13 +77,13 @@ def bias_force(
 ) -> jax.Array:
     """Gravity, Coriolis and centrifugal forces [nv], as ``qfrc_bias``."""
     d = s.dofs
-    before = d.before.astype(np.float64)
+    before = asarray(d.before.astype(np.float64))
     angular, linear = pose.angular * v[:, None], pose.linear * v[:, None]
     ahead = before @ jnp.concatenate([angular, linear], axis=1)
     spin, speed = ahead[:, :3], ahead[:, 3:]
     turned = cross(spin, angular)
     shifted = cross(spin, linear) + cross(speed, angular)
-    moves = d.moves.astype(np.float64)
+    moves = asarray(d.moves.astype(np.float64))
     total = moves @ jnp.concatenate([angular, linear, turned, shifted], axis=1)
     w, u, alpha, acceleration = (total[:, 3 * k : 3 * k + 3] for k in range(4))
     if not s.is_disabled("GRAVITY"):
@@ -119,4 +120,4 @@ def inverted(matrix: jax.Array) -> jax.Array:
     """Inverse of a symmetric positive definite matrix, without derivative."""
     matrix = jax.lax.stop_gradient(matrix)
     factor = jax.scipy.linalg.cho_factor(matrix, lower=True)
-    return jax.scipy.linalg.cho_solve(factor, jnp.eye(len(matrix)))
+    return jax.scipy.linalg.cho_solve(factor, eye(len(matrix)))

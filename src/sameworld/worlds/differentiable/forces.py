@@ -17,6 +17,7 @@ from sameworld.worlds.compiled.engine import Model, mj
 from sameworld.worlds.differentiable.kinematics import Leaves, Pose, point_axes
 from sameworld.worlds.differentiable.spatial import multiplied, normalised, rotation_log
 from sameworld.worlds.differentiable.structure import Bools, Index, Structure
+from sameworld.worlds.differentiable.typed import asarray, zeros
 
 __all__ = ["Actuation", "Actuators", "actuated", "actuators_of", "springs", "weightless"]
 
@@ -120,7 +121,7 @@ def actuated(
         tendons: Lengths and moment arms of tendons, if actuators pull any.
     """
     gear = leaves["actuator_gear"][:, 0]
-    reach, arms = q[a.qpos], jnp.asarray(a.dof)
+    reach, arms = q[a.qpos], asarray(a.dof)
     if tendons is not None and a.uses_tendons:
         pulls, which = a.tendon >= 0, np.maximum(a.tendon, 0)
         reach = jnp.where(pulls, tendons[0][which], reach)
@@ -156,7 +157,7 @@ def actuated(
 
 def springs(s: Structure, leaves: Leaves, q: jax.Array) -> jax.Array:
     """Forces of joint springs [nv]."""
-    force = jnp.zeros(s.nv)
+    force = zeros(s.nv)
     joint, qpos, dof = s.scalars
     rest = leaves["qpos_spring"]
     if len(joint):

@@ -30,6 +30,7 @@ from sameworld.worlds.differentiable.tendons import (
     tension,
 )
 from sameworld.worlds.differentiable.touch import cone_rows, pyramid_rows, touching
+from sameworld.worlds.differentiable.typed import asarray, zeros
 
 __all__ = ["Inputs", "Smooth", "accelerated", "smoothed"]
 
@@ -86,7 +87,7 @@ def smoothed(m: System, leaves: Leaves, q: jax.Array, v: jax.Array, given: Input
     length, arms = tendon_motion(m.tendons, s, leaves, pose, q)
     pulled = (length, arms) if m.tendons.count else None
     actuation = actuated(m.actuators, leaves, q, v, given.control, pulled)
-    damping = given.damping if not s.is_disabled("DAMPER") else jnp.zeros(s.nv)
+    damping = given.damping if not s.is_disabled("DAMPER") else zeros(s.nv)
     force = given.applied - bias - damping * v
     slope = -jnp.diag(damping)
     if not s.is_disabled("SPRING"):
@@ -124,7 +125,7 @@ def accelerated(
     """
     free = solved(at.mass, at.force)
     if not m.is_constrained:
-        return Solution(free, jnp.asarray(0), jnp.asarray(True))
+        return Solution(free, asarray(0), asarray(True))
     problem = _problem(m, leaves, at, q, v, friction)
     return minimised(m.layout, problem, free, warm, m.effort)
 
@@ -169,7 +170,7 @@ def _problem(
         jacobian=every.jacobian,
         reference=jnp.where(every.present, every.acceleration, 0.0),
         stiffness=jnp.where(every.present, 1 / every.regularisation, 0.0),
-        limit=jnp.concatenate(limits) if limits else jnp.zeros(0),
+        limit=jnp.concatenate(limits) if limits else zeros(0),
         friction=tuple(frictions),
         regular=tuple(regulars),
     )

@@ -21,6 +21,7 @@ from sameworld.worlds.differentiable.spatial import (
     rotation_exp,
 )
 from sameworld.worlds.differentiable.structure import Structure
+from sameworld.worlds.differentiable.typed import jacfwd, solve, zeros_like
 
 __all__ = ["displaced", "integrated_acceleration"]
 
@@ -75,7 +76,7 @@ def _gyroscopic(
     blocks = columns[:, :, None], columns[:, None, :]
     matrix = at.mass[blocks] - s.timestep * at.slope[blocks]
     matrix = matrix + s.timestep * _bias_slope(leaves, at, bodies, v[columns[:, 3:]])
-    solution = jnp.linalg.solve(matrix, force[columns][:, :, None])[:, :, 0]
+    solution = solve(matrix, force[columns][:, :, None])[:, :, 0]
     return found.at[columns].set(solution)
 
 
@@ -94,8 +95,8 @@ def _bias_slope(leaves: Leaves, at: Smooth, bodies: np.ndarray, spin: jax.Array)
         force = m * cross(w, cross(w, c))
         return jnp.concatenate([force, r.T @ (cross(c, force) + cross(w, i @ w))])
 
-    slope = jax.vmap(jax.jacfwd(bias))(spin, turn, mass, offset, inertia)
-    return jnp.concatenate([jnp.zeros_like(slope), slope], axis=2)
+    slope = jax.vmap(jacfwd(bias))(spin, turn, mass, offset, inertia)
+    return jnp.concatenate([zeros_like(slope), slope], axis=2)
 
 
 def displaced(s: Structure, q: jax.Array, v: jax.Array, duration: float) -> jax.Array:

@@ -27,6 +27,7 @@ from sameworld.worlds.differentiable.spatial import (
     transformed,
 )
 from sameworld.worlds.differentiable.structure import Structure
+from sameworld.worlds.differentiable.typed import asarray, optimization_barrier
 
 __all__ = ["Leaves", "Pose", "moved", "orientations", "point_axes", "posed"]
 
@@ -75,7 +76,7 @@ def posed(s: Structure, leaves: Leaves, q: jax.Array) -> Pose:
     own = transformed(rotation[d.link], _local_axes(s, leaves))
     anchors = position[d.anchor] + transformed(rotation[d.anchor], leaves["jnt_pos"][d.joint])
     reference = jax.lax.stop_gradient(position[d.root])
-    turns = jnp.asarray(d.turns)[:, None]
+    turns = asarray(d.turns)[:, None]
     bodies, turned = position[s.links.of_body], rotation[s.links.of_body]
     return Pose(
         position=bodies,
@@ -101,22 +102,22 @@ def orientations(s: Structure, leaves: Leaves, q: jax.Array) -> jax.Array:
     """
     _, turn = _local(s, leaves, q)
     for ancestor in s.links.jumps:
-        turn = jax.lax.optimization_barrier(multiplied(turn[ancestor], turn))
+        turn = optimization_barrier(multiplied(turn[ancestor], turn))
     return normalised(turn[s.links.of_body])
 
 
 def _local_axes(s: Structure, leaves: Leaves) -> jax.Array:
     d = s.dofs
     if not d.scalar.any():
-        return jnp.asarray(d.local)
-    return jnp.where(jnp.asarray(d.scalar)[:, None], leaves["jnt_axis"][d.joint], d.local)
+        return asarray(d.local)
+    return jnp.where(asarray(d.scalar)[:, None], leaves["jnt_axis"][d.joint], d.local)
 
 
 def _local(s: Structure, leaves: Leaves, q: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Transform of every link relative to its parent link: position [L, 3], quaternion [L, 4]."""
     links, kind = s.links, s.links.kind
-    turn = jnp.where(jnp.asarray(links.first)[:, None], leaves["body_quat"][links.body], _UNIT)
-    shift = jnp.where(jnp.asarray(links.first)[:, None], leaves["body_pos"][links.body], 0.0)
+    turn = jnp.where(asarray(links.first)[:, None], leaves["body_quat"][links.body], _UNIT)
+    shift = jnp.where(asarray(links.first)[:, None], leaves["body_pos"][links.body], 0.0)
     if s.nq == 0:
         return shift, turn
     joint = np.maximum(links.joint, 0)
@@ -126,7 +127,7 @@ def _local(s: Structure, leaves: Leaves, q: jax.Array) -> tuple[jax.Array, jax.A
     own = jnp.concatenate([jnp.cos(angle / 2), jnp.sin(angle / 2) * axis], axis=-1)
     own, turn, shift = _with_quaternions(s, q, own, turn, shift)
     step = jnp.where((kind == _SLIDE)[:, None], moved_by[:, None] * axis, 0.0)
-    hangs = jnp.asarray((kind == _HINGE) | (kind == _BALL))[:, None]
+    hangs = asarray((kind == _HINGE) | (kind == _BALL))[:, None]
     arm = jnp.where(hangs, anchor, 0.0)
     step = step + arm - transformed(matrix_of(own), arm)
     fixed = matrix_of(turn)
@@ -160,13 +161,13 @@ def _composed(
         above = rotation[ancestor]
         position = position[ancestor] + transformed(above, position)
         rotation = jnp.sum(above[:, :, :, None] * rotation[:, None, :, :], axis=2)
-        position, rotation = jax.lax.optimization_barrier((position, rotation))
+        position, rotation = optimization_barrier((position, rotation))
     return position, rotation
 
 
 def moved(s: Structure, pose: Pose, v: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Angular velocity of bodies [nbody, 3] and linear one at their reference points."""
-    moves = s.dofs.moves.astype(np.float64)
+    moves = asarray(s.dofs.moves.astype(np.float64))
     return moves @ (pose.angular * v[:, None]), moves @ (pose.linear * v[:, None])
 
 

@@ -16,6 +16,7 @@ from sameworld.worlds.differentiable.kinematics import Leaves
 from sameworld.worlds.differentiable.rows import Block, joined
 from sameworld.worlds.differentiable.spatial import norm, normalised, rotation_log
 from sameworld.worlds.differentiable.structure import Index, Structure
+from sameworld.worlds.differentiable.typed import asarray, full, zeros
 
 __all__ = ["Limits", "joint_friction", "joint_limits", "limits_of"]
 
@@ -62,8 +63,8 @@ def joint_limits(s: Structure, limits: Limits, leaves: Leaves, q: jax.Array) -> 
         bounds = leaves["jnt_range"][joint]
         lower, upper = q[qpos] - bounds[:, 0], bounds[:, 1] - q[qpos]
         blocks += [
-            _rows(leaves, joint, dof, jnp.asarray(unit), lower),
-            _rows(leaves, joint, dof, jnp.asarray(-unit), upper),
+            _rows(leaves, joint, dof, asarray(unit), lower),
+            _rows(leaves, joint, dof, asarray(-unit), upper),
         ]
     joint, qpos, dof = limits.ball
     if len(joint):
@@ -87,16 +88,16 @@ def _rows(
         solref=leaves["jnt_solref"][joint],
         solimp=leaves["jnt_solimp"][joint],
         depth=position - margin,
-        drift=jnp.zeros(len(joint)),
+        drift=zeros(len(joint)),
         present=position < margin,
     )
 
 
 def joint_friction(s: Structure, leaves: Leaves, dofs: Index) -> Block:
     """Rows of dry friction on dofs [n]; one whose limit is 0 has no force but a derivative."""
-    zero = jnp.zeros(len(dofs))
+    zero = zeros(len(dofs))
     return Block(
-        jacobian=jnp.asarray(np.eye(s.nv)[dofs]),
+        jacobian=asarray(np.eye(s.nv)[dofs]),
         position=zero,
         margin=zero,
         weight=leaves["dof_invweight0"][dofs],
@@ -104,5 +105,5 @@ def joint_friction(s: Structure, leaves: Leaves, dofs: Index) -> Block:
         solimp=leaves["dof_solimp"][dofs],
         depth=zero,
         drift=zero,
-        present=jnp.full(len(dofs), True),
+        present=full(len(dofs), True),
     )

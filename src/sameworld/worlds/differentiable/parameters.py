@@ -26,6 +26,7 @@ from sameworld.worlds.compiled.slots import Slot
 from sameworld.worlds.differentiable.derived import friction_mixed, mixing_of
 from sameworld.worlds.differentiable.structure import Index
 from sameworld.worlds.differentiable.touch import Pairs
+from sameworld.worlds.differentiable.typed import asarray, eye, zeros_like
 
 __all__ = ["LEAVES", "Writer", "raw_leaves"]
 
@@ -135,12 +136,12 @@ class Writer:
         first = dict(zip(plain, ends.tolist(), strict=False))
         writes = [(first[name] + w[0], *w[1:]) for name, w in self._writes.items() if name in first]
         places, columns, factors = (np.concatenate(part) for part in zip(*writes, strict=True))
-        written = jnp.asarray(flat).at[places].set(factors * values[columns])
+        written = asarray(flat).at[places].set(factors * values[columns])
         found = {
             name: written[start : start + self._base[name].size].reshape(self._base[name].shape)
             for name, start in first.items()
         }
-        found |= {n: jnp.asarray(a) for n, a in self._base.items() if n.startswith("pair_")}
+        found |= {n: asarray(a) for n, a in self._base.items() if n.startswith("pair_")}
         found |= self._inertial(values)
         return found | self._contact(values, found)
 
@@ -170,13 +171,13 @@ class Writer:
         chosen, found = self.contacts.explicit, dict[str, jax.Array]()
         dynamic = friction_mixed(mixing_of(self.model, self.contacts.geoms), leaves)
         margin = np.asarray(self.model.geom_margin)[self.contacts.geoms].sum(axis=1)
-        dynamic["margin"] = jnp.asarray(margin)
+        dynamic["margin"] = asarray(margin)
         for name, mixed in dynamic.items():
             own = pairs[f"pair_{name}"]
             if not len(own):
                 found[f"contact_{name}"] = mixed
                 continue
-            listed = jnp.asarray(chosen >= 0).reshape(-1, *(1,) * (mixed.ndim - 1))
+            listed = asarray(chosen >= 0).reshape(-1, *(1,) * (mixed.ndim - 1))
             found[f"contact_{name}"] = jnp.where(listed, own[np.maximum(chosen, 0)], mixed)
         return found
 
@@ -214,7 +215,7 @@ class Writer:
         """Masses, centres of mass and inertias of all bodies."""
         base = self._base
         names = ("body_mass", "body_ipos", "inertia")
-        found = {name: jnp.asarray(base[name]) for name in names}
+        found = {name: asarray(base[name]) for name in names}
         if not self._bodies:
             return found
         rows = np.array([body.body for body in self._bodies], dtype=np.intp)
@@ -318,9 +319,9 @@ def _from_log_cholesky(theta: jax.Array) -> tuple[jax.Array, jax.Array, jax.Arra
     """As ``sameworld.maths.inertia.from_log_cholesky``, for coordinates [n, 10]."""
     d1, d2, d3 = (jnp.exp(theta[:, k]) for k in (1, 2, 3))
     s12, s23, s13 = (theta[:, k] for k in (4, 5, 6))
-    zero = jnp.zeros_like(d1)
+    zero = zeros_like(d1)
     upper = jnp.stack([d1, s12, s13, zero, d2, s23, zero, zero, d3], axis=1).reshape(-1, 3, 3)
     mass = jnp.exp(2 * theta[:, 0])
     second = mass[:, None, None] * jnp.sum(upper[:, :, None, :] * upper[:, None, :, :], axis=-1)
     trace = jnp.trace(second, axis1=1, axis2=2)[:, None, None]
-    return mass, theta[:, 7:10], trace * jnp.eye(3) - second
+    return mass, theta[:, 7:10], trace * eye(3) - second

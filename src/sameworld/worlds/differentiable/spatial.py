@@ -8,6 +8,8 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
+from sameworld.worlds.differentiable.typed import zeros
+
 __all__ = [
     "cross",
     "matrix_of",
@@ -34,7 +36,7 @@ def normalised(vector: jax.Array) -> jax.Array:
     """Unit vectors [..., n]; a zero vector gives the first axis."""
     square = jnp.sum(vector * vector, axis=-1, keepdims=True)
     positive = square > _TINY
-    first = jnp.zeros(vector.shape[-1]).at[0].set(1.0)
+    first = zeros(vector.shape[-1]).at[0].set(1.0)
     return jnp.where(positive, vector / jnp.sqrt(jnp.where(positive, square, 1.0)), first)
 
 

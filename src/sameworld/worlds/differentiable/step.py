@@ -18,6 +18,7 @@ from sameworld.worlds.differentiable.parameters import Writer
 from sameworld.worlds.differentiable.solve import Solution
 from sameworld.worlds.differentiable.system import System
 from sameworld.worlds.differentiable.tendons import tendon_motion, tendon_weights
+from sameworld.worlds.differentiable.typed import zeros
 
 __all__ = ["Carry", "completed", "inputs_of", "plant_of", "stepped"]
 
@@ -99,7 +100,7 @@ def inputs_of(
             control=action[: m.structure.nu],
             friction=leaves["dof_frictionloss"],
             damping=leaves["dof_damping"],
-            applied=jnp.zeros(m.structure.nv),
+            applied=zeros(m.structure.nv),
         )
         return carry._replace(control=given.control), given
     seen = Seen(carry.q, carry.v, carry.load, carry.drive)

@@ -12,10 +12,12 @@ from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from sameworld.core.spec import ChannelSpec
 from sameworld.worlds.differentiable.element import Element, Trace
 from sameworld.worlds.differentiable.spatial import multiplied
+from sameworld.worlds.differentiable.typed import arange, jvp, vjp, zeros
 
 __all__ = ["Direction", "Tangents"]
 
@@ -72,10 +74,10 @@ class Tangents:
             carry = self.element.placed(at.values, at.starts)
             return self._seen(at.values, self.element.simulated(at.values, carry, moved, ticks))
 
-        point = Direction(starts, values, jnp.zeros(actions.shape[1]))
+        point = Direction(starts, values, zeros(actions.shape[1]))
 
         def pushed(direction: Direction) -> Any:
-            return jax.jvp(seen, (point,), (direction,), has_aux=True)
+            return jvp(seen, (point,), (direction,), has_aux=True)
 
         signals, slopes, fine = jax.vmap(pushed, out_axes=(None, 0, None))(directions)
         found = {
@@ -108,18 +110,19 @@ class Tangents:
             carry = self.element.placed(values, starts)
             return self._seen(values, self.element.scanned(values, carry, actions))[0]
 
-        signals, back = jax.vjp(seen, starts, values, actions)
+        signals, back = vjp(seen, starts, values, actions)
         cotangents = {
             c.name: _cotangential(c, signals[c.name], pulls[c.name])
             for c in self.element.tables.spec.observations
         }
-        return (signals, *back(cotangents))
+        by_starts, by_values, by_actions = back(cotangents)
+        return signals, by_starts, by_values, by_actions
 
     def _seen(self, values: jax.Array, trace: Trace) -> tuple[dict[str, jax.Array], jax.Array]:
         """Reported signals [T+1, *shape] and which rows are fine."""
         element, rows = self.element, trace.rows
         period = element.tables.spec.period
-        time = period * jnp.arange(len(rows.q), dtype=values.dtype)
+        time = period * arange(len(rows.q), dtype=values.dtype)
         signals = element.signals(rows, element.sensed(values, rows, time))
         return self._reported(values, signals), rows.fine
 
@@ -138,7 +141,7 @@ def _tangential(channel: ChannelSpec, signal: jax.Array, slopes: jax.Array) -> j
     A quaternion turns by ``2 vec(q^-1 dq)`` in its own frame.
     """
     if channel.manifold == "quaternion":
-        inverse = signal * jnp.array([1.0, -1.0, -1.0, -1.0])
+        inverse = signal * np.array([1.0, -1.0, -1.0, -1.0])
         slopes = 2 * multiplied(inverse[None], slopes)[..., 1:]
     flat = slopes.reshape(*slopes.shape[:2], -1)
     return jnp.moveaxis(flat, 0, -1)
@@ -148,5 +151,5 @@ def _cotangential(channel: ChannelSpec, signal: jax.Array, pull: jax.Array) -> j
     """Weights of a signal's numbers [T+1, *shape] from those of its tangents [T+1, D]."""
     if channel.manifold != "quaternion":
         return pull.reshape(signal.shape)
-    zero = jnp.zeros((*pull.shape[:-1], 1))
+    zero = zeros((*pull.shape[:-1], 1))
     return 2 * multiplied(signal, jnp.concatenate([zero, pull], axis=-1))

@@ -27,6 +27,7 @@ from sameworld.worlds.differentiable.kinematics import Leaves, Pose, point_axes
 from sameworld.worlds.differentiable.rows import Block, Reference, referenced
 from sameworld.worlds.differentiable.spatial import matrix_of, transformed
 from sameworld.worlds.differentiable.structure import Index, Structure
+from sameworld.worlds.differentiable.typed import zeros
 
 __all__ = ["Cones", "Pairs", "Touching", "cone_rows", "pairs_of", "pyramid_rows", "touching"]
 
@@ -256,7 +257,7 @@ def _block(
         solref=each(leaves["contact_solref"][pair]),
         solimp=each(leaves["contact_solimp"][pair]),
         depth=each(distance - margin),
-        drift=jnp.zeros(len(chosen) * repeats),
+        drift=zeros(len(chosen) * repeats),
         present=each(present),
     )
 
