@@ -112,6 +112,7 @@ def _budget(data: ReportData) -> list[tuple[str, str]]:
         ("recordings fitted", str(len(result.episodes))),
         ("shooting windows", str(result.windows)),
         ("simulated trajectories", str(result.rollouts)),
+        ("derivatives", result.derivatives),
         ("processor time", quantity(result.cpu_seconds, "s")),
         ("final cost", quantity(result.cost, digits=5)),
         ("covariance", result.covariance_kind),

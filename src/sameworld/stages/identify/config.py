@@ -7,12 +7,13 @@ from typing import Literal, get_args
 
 from sameworld.core.errors import FitError
 
-__all__ = ["IdentifyConfig", "Loss", "Search", "Starts", "Weighting"]
+__all__ = ["Derivatives", "IdentifyConfig", "Loss", "Search", "Starts", "Weighting"]
 
 Weighting = Literal["noise", "channel", "horizon"]
 Search = Literal["sobol", "cma", "none"]
 Loss = Literal["linear", "huber", "cauchy"]
 Starts = Literal["auto", "joint", "warmup"]
+Derivatives = Literal["auto", "exact", "differences"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +49,9 @@ class IdentifyConfig:
         difference: Central-difference step in the optimiser's coordinates (relative for log
             parameters); 0 chooses it per parameter. Contact makes trajectories rough: too small a
             step sees only the roughness.
+        derivatives: ``exact`` takes the world's own (it must declare ``gradient``), ``differences``
+            batched rollouts; ``auto`` takes exact ones where they are declared and the cost is not
+            rough, so that the local slope is the trend.
         prior: Whether finite standard deviations of the free parameters act as a Gaussian prior.
         determined: Largest posterior standard deviation, in the optimiser's coordinates, at which
             a parameter counts as determined.
@@ -72,6 +76,7 @@ class IdentifyConfig:
     evaluations: int = 20
     tolerance: float = 1e-5
     difference: float = 0.0
+    derivatives: Derivatives = "auto"
     prior: bool = True
     determined: float = 0.3
     holdout: float = 0.2
@@ -82,7 +87,13 @@ class IdentifyConfig:
         for name in ("free", "per_session"):
             given = getattr(self, name)
             object.__setattr__(self, name, (given,) if isinstance(given, str) else tuple(given))
-        words = {"weighting": Weighting, "search": Search, "loss": Loss, "starts": Starts}
+        words = {
+            "weighting": Weighting,
+            "search": Search,
+            "loss": Loss,
+            "starts": Starts,
+            "derivatives": Derivatives,
+        }
         for name, literal in words.items():
             if getattr(self, name) not in get_args(literal):
                 raise FitError(

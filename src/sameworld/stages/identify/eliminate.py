@@ -16,6 +16,7 @@ import numpy as np
 
 from sameworld.core.arrays import Array
 from sameworld.maths.projection import basis, left_inverse, project_out, solve_columns
+from sameworld.stages.identify.derivatives import linearise
 from sameworld.stages.identify.problem import Block, Problem
 
 __all__ = ["Eliminated", "Linear"]
@@ -51,7 +52,7 @@ class Linear:
     @classmethod
     def at(cls, problem: Problem, u: Array, starts: Array) -> Linear:
         """Linearise the problem at a point."""
-        blocks = problem.linearise(u, starts)
+        blocks = linearise(problem, u, starts)
         follow = _following if problem.warmup else _projecting
         parts = [follow(block) for block in blocks]
         return cls(
@@ -139,16 +140,22 @@ class Eliminated:
 
     def _linearise(self, u: Array, starts: Array) -> Linear:
         linear = Linear.at(self.problem, u, starts)
-        inputs = len(self.problem.names)
-        if not self.problem.warmup:
-            inputs += len(self.problem.start_names)
-        self.simulations += (1 + 2 * inputs) * len(self.problem.windows)
+        self.simulations += self._trajectories() * len(self.problem.windows)
         sources = [b.head if self.problem.warmup else b for b in linear.blocks]
         self._pulls = [
             solve_columns(s.start, np.column_stack([s.residual, s.theta])) for s in sources
         ]
         self._chords = [left_inverse(s.start) for s in sources]
         return linear
+
+    def _trajectories(self) -> int:
+        """Trajectories per window of one linearisation; an exact derivative counts as one."""
+        if self.problem.exact:
+            return 2
+        inputs = len(self.problem.names)
+        if not self.problem.warmup:
+            inputs += len(self.problem.start_names)
+        return 1 + 2 * inputs
 
     def _simulate(self, u: Array, starts: Array) -> list[Block]:
         self.simulations += len(starts)

@@ -109,6 +109,7 @@ def pose(world: World, episodes: Sequence[Episode], config: IdentifyConfig) -> P
         prior_std=std if config.prior else np.full(len(std), np.inf),
         prior_mean=centre,
         seed=config.seed,
+        exact=config.derivatives != "differences" and "gradient" in world.spec.capabilities,
         sessions=_sessions(names, own, windows, episodes),
     )
 
@@ -283,8 +284,14 @@ def weighed(problem: Problem, u: Array, starts: Array, config: IdentifyConfig) -
 
 
 def stepped(problem: Problem, u: Array, starts: Array, config: IdentifyConfig) -> Problem:
-    """The problem with difference steps chosen at a point; smooth ones go one-sided."""
+    """The problem with difference steps chosen at a point; smooth ones go one-sided.
+
+    Rough ones leave exact derivatives aside unless these are asked for: between two jumps of a cost
+    the slope says nothing of its trend.
+    """
     if config.difference > 0:
         return problem
     steps = choose_steps(problem, u, starts)
-    return replace(problem, difference=steps, central=bool((steps > LADDER[0]).any()))
+    rough = bool((steps > LADDER[0]).any())
+    exact = problem.exact and not (rough and config.derivatives == "auto")
+    return replace(problem, difference=steps, central=rough, exact=exact)

@@ -15,7 +15,7 @@ from sameworld.core.arrays import Array
 from sameworld.core.belief import Belief
 from sameworld.core.checkpoint import Checkpoint
 from sameworld.core.episode import Episode
-from sameworld.core.errors import FitError, SameworldWarning
+from sameworld.core.errors import FitError, SameworldWarning, listed
 from sameworld.core.predict import predict_all
 from sameworld.core.prediction import Prediction
 from sameworld.core.progress import Progress, Report, silent
@@ -112,6 +112,12 @@ def check_inputs(world: World, episodes: Sequence[Episode], *, config: IdentifyC
         raise FitError(
             "Named parameters are fitted by least squares over named starts, and this world "
             "starts from a context. Leave config.free empty to train its blocks."
+        )
+    if config.derivatives == "exact" and "gradient" not in world.spec.capabilities:
+        raise FitError(
+            "derivatives='exact' needs a world that declares 'gradient', and this one declares "
+            f"{listed(sorted(world.spec.capabilities)) or 'nothing'}. Build the scene as "
+            "'differentiable', or use 'auto'."
         )
     own = own_names(config.per_session, match_names(config.free, world.parameters.names))
     if own:
@@ -359,6 +365,7 @@ def _result(
         rollouts=final.simulations + (0 if trial is None else trial.simulations),
         cpu_seconds=time.process_time() - began,
         seed=config.seed,
+        derivatives="exact" if final.problem.exact else "differences",
     )
 
 

@@ -1,4 +1,4 @@
-"""The least-squares problem: shooting windows, residuals, arrowhead Jacobian."""
+"""The least-squares problem: shooting windows, their residuals, and what is unknown."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ import numpy as np
 
 from sameworld.core.arrays import Array, Signals
 from sameworld.core.episode import Episode
-from sameworld.core.jacobian import default_step, jacobian
 from sameworld.core.residuals import Comparison, compare, scored_rows
 from sameworld.core.rollout import rollout
 from sameworld.core.signals import held_actions, ticks_for
 from sameworld.core.starts import estimate_starts
 from sameworld.core.values import Values
 from sameworld.core.world import World
-from sameworld.maths.projection import solve_columns
 from sameworld.maths.transforms import Transform
 from sameworld.stages.identify.scales import Scales
 from sameworld.stages.identify.sessions import Sessions
@@ -99,7 +97,9 @@ class Problem:
         actions: Held actions per window [W, T, A].
         scales: Residual scales and robust weights.
         difference: Difference steps in coordinates [P].
-        central: Whether differences are central; one-sided ones cost half and suit smooth worlds.
+        central: Whether differences are central, as a rough cost needs; one-sided ones cost half
+            and suit smooth worlds.
+        exact: Whether derivatives are the world's own, not differences.
         warmup: Rows that starts are found from; 0 if starts are estimated jointly.
         prior_std: Prior spread of the coordinates [P], infinite where there is none.
         prior_mean: Prior mean of the coordinates [P].
@@ -123,6 +123,7 @@ class Problem:
     sessions: Sessions
     rates: bool = False
     central: bool = True
+    exact: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -155,10 +156,10 @@ class Problem:
 
     def heads(self, u: Array, starts: Array) -> list[Head]:
         """Warm-up residuals of every window; only the warm-up is simulated."""
-        signals = self._signals(u, starts, self.actions[:, : self._ticks()])
-        return [self._head(w, s, None, starts[w]) for w, s in enumerate(signals)]
+        signals = self._signals(u, starts, self.actions[:, : self.warmup_ticks()])
+        return [self.head(w, s, None, starts[w]) for w, s in enumerate(signals)]
 
-    def _ticks(self) -> int:
+    def warmup_ticks(self) -> int:
         """Control ticks that cover every window's warm-up rows."""
         pieces = [w.piece.head(self.warmup) for w in self.windows]
         return ticks_for(self.world.spec, max(p.end - p.begin for p in pieces))
@@ -178,7 +179,7 @@ class Problem:
     def simulate(self, u: Array, starts: Array) -> list[Block]:
         """Residuals of every window at coordinates ``u`` [P] and starts [W, S_all]."""
         signals = self._signals(u, starts, self.actions)
-        return [self._block(w, s, None, starts[w]) for w, s in enumerate(signals)]
+        return [self.block(w, s, None, starts[w]) for w, s in enumerate(signals)]
 
     def simulate_all(self, points: Sequence[tuple[Array, Array]]) -> Iterator[list[Block]]:
         """Residuals at several points (coordinates, starts), many of them simulated at once."""
@@ -189,7 +190,7 @@ class Problem:
             signals = self._signals_all(chosen, np.concatenate([self.actions] * len(chosen)))
             for k, (_, starts) in enumerate(chosen):
                 own = signals[k * count : (k + 1) * count]
-                yield [self._block(w, s, None, starts[w]) for w, s in enumerate(own)]
+                yield [self.block(w, s, None, starts[w]) for w, s in enumerate(own)]
 
     def _signals(self, u: Array, starts: Array, actions: Array) -> list[dict[str, Array]]:
         """Simulated channels of every window [T+1, ...]."""
@@ -214,101 +215,13 @@ class Problem:
         """Half the sum of squared residuals."""
         return sum(block.cost for block in self.simulate(u, starts))
 
-    def linearise(self, u: Array, starts: Array) -> list[Block]:
-        """Residuals and derivatives of every window.
-
-        With starts from the warm-up rows, ``theta`` is the total derivative, starts following, and
-        ``start`` is empty: only the short warm-up is differentiated with respect to the starts.
-        """
-        if self.warmup:
-            return self._total(u, starts)
-        blocks: list[Block] = []
-        for w, signals, slopes in self._slopes(u, starts, self.actions):
-            blocks.append(_scaled(self._block(w, signals, slopes, starts[w]), self._stretch(u, w)))
-        return blocks
-
-    def _stretch(self, u: Array, window: int) -> Array:
+    def stretch(self, u: Array, window: int) -> Array:
+        """Derivative of a window's parameters by their coordinates [P]."""
         local = self.sessions.local(u)
         return self.transform.derivative(local[window] if local.ndim == 2 else local)
 
-    def _slopes(
-        self, u: Array, starts: Array, actions: Array
-    ) -> Iterator[tuple[int, dict[str, Array], dict[str, Array]]]:
-        """Signals and their derivatives per window, chunked to bound memory."""
-        wrt = (*self.names, *self.start_names)
-        values, steps = self.values(u), self._steps(u)
-        for chunk in self._chunks(len(wrt), actions.shape[1]):
-            found = jacobian(
-                self.world,
-                Values(names=self.world.spec.start.names, array=starts[chunk]),
-                actions[chunk],
-                wrt=wrt,
-                parameters=values.rows(chunk) if values.batch > 1 else values,
-                steps=steps,
-                central=self.central,
-                seed=self.seed,
-            )
-            for row, w in enumerate(range(len(self.windows))[chunk]):
-                signals = {n: v[row] for n, v in found.rollout.signals.items()}
-                yield w, signals, {n: v[row] for n, v in found.derivatives.items()}
-
-    def _total(self, u: Array, starts: Array) -> list[Block]:
-        heads = [
-            _scaled_head(self._head(w, signals, slopes, starts[w]), self._stretch(u, w))
-            for w, signals, slopes in self._slopes(u, starts, self.actions[:, : self._ticks()])
-        ]
-        follow = np.stack([-solve_columns(h.start, h.theta) for h in heads])  # [W, S, P]
-        blocks = self.simulate(u, starts)
-        columns = self._total_columns(u, starts, follow)
-        return [
-            replace(
-                block,
-                theta=np.stack([c[w] for c in columns], axis=1),
-                start=np.zeros((len(block.residual), 0)),
-                head=heads[w],
-            )
-            for w, block in enumerate(blocks)
-        ]
-
-    def _total_columns(self, u: Array, starts: Array, follow: Array) -> list[list[Array]]:
-        """Central differences of all residuals along every parameter, starts moving with it."""
-        sides = [
-            self._beside(u, starts, follow, i, sign)
-            for i in range(len(self.names))
-            for sign in (-1.0, 1.0)
-        ]
-        blocks = self.simulate_all([(moved, begun) for moved, begun, _ in sides])
-        columns: list[list[Array]] = []
-        for i in range(len(self.names)):
-            below, above = next(blocks), next(blocks)
-            spans = np.maximum(sides[2 * i + 1][2] - sides[2 * i][2], 1e-12).tolist()
-            triples = zip(below, above, spans, strict=True)
-            columns.append([(up.residual - down.residual) / span for down, up, span in triples])
-        return columns
-
-    def _beside(
-        self, u: Array, starts: Array, follow: Array, i: int, sign: float
-    ) -> tuple[Array, Array, Array]:
-        """Coordinates and starts a difference step along parameter i away, and the step [W]."""
-        free = [self.world.spec.start.index(n) for n in self.start_names]
-        low, high = self.transform.bounds
-        here = self.sessions.local(u)
-        moved, begun = here.copy(), starts.copy()
-        moved[..., i] = np.clip(here[..., i] + sign * self.difference[i], low[i], high[i])
-        step = np.broadcast_to(moved[..., i] - here[..., i], len(starts))
-        begun[:, free] += follow[:, :, i] * step[:, None]
-        return moved, begun, step
-
-    def _steps(self, u: Array) -> dict[str, float]:
-        """Difference steps in the parameters' own units."""
-        slopes = self.transform.derivative(u[: len(self.names)])
-        moves = np.abs(self.difference * slopes).tolist()
-        steps: dict[str, float] = dict(zip(self.names, moves, strict=True))
-        for name in self.start_names:
-            steps[name] = max(default_step(self.world.spec.start[name]), 1e-5)
-        return steps
-
-    def _chunks(self, inputs: int, ticks: int) -> list[slice]:
+    def chunks(self, inputs: int, ticks: int) -> list[slice]:
+        """Windows to differentiate by ``inputs`` names at once, so that memory stays bounded."""
         size = max(self._fitting(ticks) // (1 + 2 * inputs), 1)
         return [slice(at, at + size) for at in range(0, len(self.windows), size)]
 
@@ -317,9 +230,17 @@ class Problem:
         width = sum(c.size for c in self.world.spec.observations)
         return max(int(_CHUNK_BYTES / (16.0 * (ticks + 1) * max(width, 1))), 1)
 
-    def _block(
+    def block(
         self, w: int, signals: Signals, slopes: Mapping[str, Array] | None, start: Array
     ) -> Block:
+        """Weighted residuals of a window from its simulated channels.
+
+        Args:
+            w: The window.
+            signals: Simulated channels [T+1, ...].
+            slopes: Their derivatives [T+1, D, P + S] by parameters and start, if wanted.
+            start: The start it was simulated from [S_all].
+        """
         parts = compare(
             self.world.spec,
             self.windows[w].piece,
@@ -332,10 +253,10 @@ class Problem:
         time = np.concatenate([np.repeat(p.time, p.error.shape[1]) for p in parts])
         curvature = np.concatenate([self.scales.curvature_at(w, p).reshape(-1) for p in parts])
         if self.warmup:
-            head = self._head(w, signals, slopes, start)
+            head = self.head(w, signals, slopes, start)
         else:
             head = Head(residual=np.zeros(0), theta=np.zeros((0, 0)), start=np.zeros((0, 0)))
-            rows = _with_prior(rows, *self._start_prior(self.windows[w], start))
+            rows = _with_prior(rows, *self.start_prior(self.windows[w], start))
             extra = len(rows[0]) - len(time)
             time = np.concatenate([time, np.full(extra, -1.0)])
             curvature = np.concatenate([curvature, np.ones(extra)])
@@ -351,14 +272,15 @@ class Problem:
             failed=not bool(fine.all()),
         )
 
-    def _head(
+    def head(
         self, w: int, signals: Signals, slopes: Mapping[str, Array] | None, start: Array
     ) -> Head:
+        """Warm-up rows of a window, as ``block``."""
         parts = compare(
             self.world.spec, self.windows[w].piece, signals, slopes, rows=slice(0, self.warmup)
         )
         pairs = [part.weighted(self.scales.noise[part.channel.name]) for part in parts]
-        rows = _with_prior(self._stacked(pairs, slopes), *self._start_prior(self.windows[w], start))
+        rows = _with_prior(self._stacked(pairs, slopes), *self.start_prior(self.windows[w], start))
         residual, theta, dstart = (np.nan_to_num(r) for r in rows)
         return Head(residual=residual, theta=theta, start=dstart)
 
@@ -371,7 +293,7 @@ class Problem:
         size = len(self.names) if slopes is not None else 0
         return [residual, jac[:, :size], jac[:, size:]]
 
-    def _start_prior(self, window: Window, start: Array) -> tuple[Array, Array]:
+    def start_prior(self, window: Window, start: Array) -> tuple[Array, Array]:
         """Prior rows of a window's start: the episode's opinion if it has one, else the world's."""
         spec = self.world.spec.start
         gaps: list[float] = []
@@ -394,15 +316,6 @@ def _grouped(owners: Sequence[int]) -> list[list[int]]:
     for index, owner in enumerate(owners):
         groups.setdefault(owner, []).append(index)
     return [groups[k] for k in sorted(groups)]
-
-
-def _scaled(block: Block, slopes: Array) -> Block:
-    """Parameter derivatives turned from the parameters' units into coordinates."""
-    return replace(block, theta=block.theta * slopes)
-
-
-def _scaled_head(head: Head, slopes: Array) -> Head:
-    return replace(head, theta=head.theta * slopes)
 
 
 def _with_prior(rows: list[Array], prior: Array, pull: Array) -> list[Array]:

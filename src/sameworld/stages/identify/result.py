@@ -264,6 +264,8 @@ class IdentifyResult:
         cpu_seconds: Process time spent.
         seed: Seed of everything random.
         blocks_only: Whether a world with ``fit`` trained blocks instead of named parameters.
+        derivatives: How residuals were differentiated: ``exact`` by the world's own gradient,
+            ``differences`` by batched rollouts; ``none`` for blocks.
         sessions: Population and sessions of each parameter that differs between sessions.
     """
 
@@ -286,6 +288,7 @@ class IdentifyResult:
     cpu_seconds: float
     seed: int
     blocks_only: bool = False
+    derivatives: Literal["exact", "differences", "none"] = "none"
     sessions: tuple[SessionSpread, ...] = ()
 
     def verdict(self, name: str) -> ParameterVerdict:

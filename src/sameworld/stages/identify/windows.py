@@ -100,7 +100,15 @@ class _Probe:
         names = [spec.names[i] for i in free]
         actions = held_for(world, pieces)
         base = session_values(world, pieces, Values.none())
-        at = jacobian(world, starts, actions, wrt=names, parameters=base, seed=config.seed)
+        at = jacobian(
+            world,
+            starts,
+            actions,
+            wrt=names,
+            parameters=base,
+            method="differences" if config.derivatives == "differences" else "auto",
+            seed=config.seed,
+        )
         return cls(
             world=world,
             pieces=pieces,
