@@ -65,7 +65,8 @@ class Actuation(NamedTuple):
         force: Forces of actuators [na].
         moment: Moment arms [na, nv].
         joints: Forces on the joints [nv].
-        slope: Derivative of the actuator forces by their velocity [na], 0 where clamped.
+        slope: Derivative of the actuator forces by their velocity [na], 0 where they or the total
+            on their joint are clamped.
     """
 
     length: jax.Array
@@ -139,20 +140,27 @@ def actuated(
     low, high = leaves["actuator_forcerange"][:, 0], leaves["actuator_forcerange"][:, 1]
     clamped = a.limited & ((force <= low) | (force >= high))
     force = jnp.where(a.limited, jnp.clip(force, low, high), force)
-    joints = force @ moment
-    if len(a.clipped):
-        bounds = leaves["dof_actfrcrange"]
-        joints = joints.at[a.clipped].set(
-            jnp.clip(joints[a.clipped], bounds[a.clipped, 0], bounds[a.clipped, 1])
-        )
+    joints, held = _clipped(a, leaves, force @ moment)
     return Actuation(
         length=length,
         velocity=velocity,
         force=force,
         moment=moment,
         joints=joints,
-        slope=jnp.where(clamped, 0.0, slope),
+        slope=jnp.where(clamped | held, 0.0, slope),
     )
+
+
+def _clipped(a: Actuators, leaves: Leaves, joints: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Forces on the joints [nv] within their ranges, and whose joint is at an end of one [na].
+
+    Actuators of tendons are not held by a joint.
+    """
+    low, high = (leaves["dof_actfrcrange"][a.clipped, k] for k in (0, 1))
+    total = joints[a.clipped]
+    full = jnp.where((total <= low) | (total >= high), 1.0, 0.0)
+    held = jnp.matmul(a.dof[:, a.clipped], full) > 0
+    return joints.at[a.clipped].set(jnp.clip(total, low, high)), held
 
 
 def springs(s: Structure, leaves: Leaves, q: jax.Array) -> jax.Array:
