@@ -18,7 +18,7 @@ from sameworld.worlds.differentiable.dynamics import inertia_matrix, inertias, i
 from sameworld.worlds.differentiable.forces import Actuators
 from sameworld.worlds.differentiable.kinematics import Leaves, point_axes, posed
 from sameworld.worlds.differentiable.structure import Index, Structure
-from sameworld.worlds.differentiable.typed import diagonal, einsum, eye
+from sameworld.worlds.differentiable.typed import asarray, diagonal, einsum, eye
 
 __all__ = ["Mixing", "friction_mixed", "inverse_weights", "joint_totals", "mixing_of"]
 
@@ -73,7 +73,7 @@ def _averaged(s: Structure, inverse: jax.Array) -> jax.Array:
     for first in (*s.turns[1].tolist(), *s.shifts[1].tolist()):
         groups[first : first + 3] = 0.0
         groups[first : first + 3, first : first + 3] = 1 / 3
-    return groups @ diagonal(inverse)
+    return asarray(groups) @ diagonal(inverse)
 
 
 # ---- contact parameters ------------------------------------------------------------------------
@@ -125,12 +125,12 @@ def friction_mixed(m: Mixing, leaves: Leaves) -> dict[str, jax.Array]:
     reference = leaves["geom_solref"]
     a, b = reference[m.first], reference[m.second]
     both = (a[:, :1] > 0) & (b[:, :1] > 0)
-    mean = m.weight * a + (1 - m.weight) * b
+    mean = a * m.weight + b * (1 - m.weight)
     solref = m.chosen(a, b, jnp.where(both, mean, jnp.minimum(a, b)))
     level = leaves["geom_solimp"]
     a, b = level[m.first], level[m.second]
     return {
         "friction": three[:, np.array([0, 0, 1, 2, 2])],
         "solref": solref,
-        "solimp": m.chosen(a, b, m.weight * a + (1 - m.weight) * b),
+        "solimp": m.chosen(a, b, a * m.weight + b * (1 - m.weight)),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -18,13 +18,23 @@ from sameworld.worlds.differentiable.parameters import Writer
 from sameworld.worlds.differentiable.readings import Sensible, sensed
 from sameworld.worlds.differentiable.sensors import Sensors
 from sameworld.worlds.differentiable.spatial import rotation_exp
-from sameworld.worlds.differentiable.step import Carry, completed, plant_of, stepped
+from sameworld.worlds.differentiable.step import Carried, Carry, completed, plant_of, stepped
 from sameworld.worlds.differentiable.system import System
+from sameworld.worlds.differentiable.typed import (
+    arange,
+    asarray,
+    checkpoint,
+    fori_loop,
+    tree_map,
+    zeros,
+)
 
-__all__ = ["Element", "Row", "Trace"]
+__all__ = ["Element", "Kept", "Row", "Trace", "Traced"]
+
+_A = TypeVar("_A")
 
 
-class Row(NamedTuple):
+class Kept(NamedTuple, Generic[_A]):
     """What is kept of one control tick, or of many with a leading axis.
 
     Attributes:
@@ -36,15 +46,15 @@ class Row(NamedTuple):
         converged: Whether the solver has converged in all steps so far.
     """
 
-    q: jax.Array
-    v: jax.Array
-    memory: jax.Array
-    control: jax.Array
-    fine: jax.Array
-    converged: jax.Array
+    q: _A
+    v: _A
+    memory: _A
+    control: _A
+    fine: _A
+    converged: _A
 
 
-class Trace(NamedTuple):
+class Traced(NamedTuple, Generic[_A]):
     """A simulated element.
 
     Attributes:
@@ -52,8 +62,13 @@ class Trace(NamedTuple):
         rows: The start and every tick [T+1, ...].
     """
 
-    end: Carry
-    rows: Row
+    end: Carried[_A]
+    rows: Kept[_A]
+
+
+#: As programs see them.
+Row: TypeAlias = Kept[jax.Array]
+Trace: TypeAlias = Traced[jax.Array]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -89,22 +104,22 @@ class Element:
             starts: Start values [S].
         """
         s, home = self.system.structure, self.tables.home
-        row = jnp.concatenate([jnp.asarray(home.qpos), jnp.zeros(s.nv)])
+        row = jnp.concatenate([asarray(home.qpos), zeros(s.nv)])
         places = np.array(self.tables.starts.linear_places, dtype=np.intp)
         columns = np.array(self.tables.starts.linear_columns, dtype=np.intp)
         row = row.at[places].set(starts[columns])
         for column, place in self.tables.starts.rotations:
             row = row.at[place : place + 4].set(rotation_exp(starts[column : column + 3]))
-        zero = jnp.zeros(s.nv)
+        zero = zeros(s.nv)
         carry = Carry(
             q=row[: s.nq],
             v=row[s.nq :],
             warm=zero,
             load=zero,
             drive=zero,
-            memory=jnp.zeros(0),
-            control=jnp.asarray(home.ctrl),
-            converged=jnp.asarray(True),
+            memory=zeros(0),
+            control=asarray(home.ctrl),
+            converged=asarray(True),
         )
         return self._begun(values, starts, carry) if self.system.groups else carry
 
@@ -121,7 +136,7 @@ class Element:
             control=carry.control,
             friction=leaves["dof_frictionloss"],
             damping=leaves["dof_damping"],
-            applied=jnp.zeros(self.system.structure.nv),
+            applied=zeros(self.system.structure.nv),
         )
 
     # ---- time ----------------------------------------------------------------------------
@@ -143,12 +158,12 @@ class Element:
         def advanced(step: jax.Array, now: Trace) -> Trace:
             tick, substep = step // self.substeps, step % self.substeps
             end = self._stepped(leaves, plant, values, now.end, actions[tick], substep)
-            rows = jax.tree.map(lambda kept, new: kept.at[tick + 1].set(new), now.rows, _row(end))
+            rows = tree_map(lambda kept, new: kept.at[tick + 1].set(new), now.rows, _row(end))
             return Trace(end, rows)
 
         first = _row(carry)
-        rows = jax.tree.map(lambda a: jnp.zeros((longest, *a.shape), a.dtype).at[0].set(a), first)
-        return jax.lax.fori_loop(0, ticks * self.substeps, advanced, Trace(carry, rows))
+        rows = tree_map(lambda a: zeros((longest, *a.shape), a.dtype).at[0].set(a), first)
+        return fori_loop(0, ticks * self.substeps, advanced, Trace(carry, rows))
 
     def scanned(self, values: jax.Array, carry: Carry, actions: jax.Array) -> Trace:
         """As ``simulated``, for all actions, and differentiable in reverse.
@@ -161,19 +176,19 @@ class Element:
             return self._stepped(leaves, plant, values, now[0], now[1], substep)
 
         def tick(now: Carry, action: jax.Array) -> tuple[Carry, Row]:
-            kept = jax.checkpoint(once)  # pyright: ignore[reportUnknownMemberType]
+            kept = checkpoint(once)
             if self.substeps == 1:
-                end = kept(jnp.asarray(0), (now, action))
+                end = kept(asarray(0), (now, action))
                 return end, _row(end)
 
             def substep(state: Carry, k: jax.Array) -> tuple[Carry, None]:
                 return kept(k, (state, action)), None
 
-            end, _ = jax.lax.scan(substep, now, jnp.arange(self.substeps))
+            end, _ = jax.lax.scan(substep, now, arange(self.substeps))
             return end, _row(end)
 
         end, rows = jax.lax.scan(tick, carry, actions)
-        rows = jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), _row(carry), rows)
+        rows = tree_map(lambda a, b: jnp.concatenate([a[None], b]), _row(carry), rows)
         return Trace(end, rows)
 
     def _stepped(
@@ -193,14 +208,18 @@ class Element:
     def sensed(self, values: jax.Array, rows: Row, time: jax.Array) -> jax.Array:
         """Sensor values [T, ns] of rows [T, ...]."""
         if not self.sensors.groups:
-            return jnp.zeros((len(rows.q), self.sensors.size))
+            return zeros((len(rows.q), self.sensors.size))
         leaves, _ = self.numbers(values)
-        return jax.vmap(lambda row, t: self._read(leaves, row, t))(rows, time)
+
+        def read(row: Row, at: jax.Array) -> jax.Array:
+            return self._read(leaves, row, at)
+
+        return jax.vmap(read)(rows, time)
 
     def _read(self, leaves: dict[str, jax.Array], row: Row, time: jax.Array) -> jax.Array:
         m = self.system
-        carry = Carry(row.q, row.v, *[jnp.zeros(m.structure.nv)] * 3, row.memory, row.control,
-                      row.converged)  # fmt: skip
+        still = zeros(m.structure.nv)
+        carry = Carry(row.q, row.v, still, still, still, row.memory, row.control, row.converged)
         given = self._still(leaves, carry)
         at = smoothed(m, leaves, row.q, row.v, given)
         solution = accelerated(m, leaves, at, row.q, row.v, given.friction, carry.warm)

@@ -9,18 +9,30 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
 from sameworld.core.arrays import Array
-from sameworld.worlds.differentiable.element import Element, Row, Trace
-from sameworld.worlds.differentiable.step import Carry
+from sameworld.worlds.differentiable.element import Element, Kept, Traced
+from sameworld.worlds.differentiable.step import Carried
+from sameworld.worlds.differentiable.typed import (
+    asarray,
+    eval_shape,
+    fori_loop,
+    jit,
+    tree_map,
+    zeros,
+)
 
-__all__ = ["Programs", "bucket"]
+__all__ = ["HostCarry", "HostRow", "HostTrace", "Programs", "bucket"]
+
+#: Batches in numpy arrays, as programs give them back.
+HostCarry: TypeAlias = Carried[NDArray[Any]]
+HostRow: TypeAlias = Kept[NDArray[Any]]
+HostTrace: TypeAlias = Traced[NDArray[Any]]
 
 _Key: TypeAlias = tuple[Any, ...]
 _KEPT = 64
@@ -32,13 +44,6 @@ def bucket(size: int) -> int:
         return max(size, 1)
     grain = 1 << (int(size - 1).bit_length() - 4)
     return -(-size // grain) * grain
-
-
-class Sensed(NamedTuple):
-    """Rows of elements and what their sensors read."""
-
-    rows: Row
-    sensordata: jax.Array
 
 
 class Programs:
@@ -59,22 +64,21 @@ class Programs:
 
     # ---- calls ---------------------------------------------------------------------------
 
-    def placed(self, values: Array, starts: Array) -> Carry:
-        """States at starts [B, S] with parameters [B, P], as numpy arrays."""
+    def placed(self, values: Array, starts: Array) -> HostCarry:
+        """States at starts [B, S] with parameters [B, P]."""
         return self._mapped("placed", self.element.placed, (values, starts), ())
 
-    def simulated(self, values: Array, carry: Carry, actions: Array) -> Trace:
-        """Traces [B, T+1, ...] under actions [B, T, A], as numpy arrays."""
+    def simulated(self, values: Array, carry: HostCarry, actions: Array) -> HostTrace:
+        """Traces [B, T+1, ...] under actions [B, T, A]."""
         ticks = actions.shape[1]
         extra = bucket(ticks) - ticks
         padded = np.pad(actions, ((0, 0), (0, extra), (0, 0)))
-        found: Trace = self._mapped(
+        found: HostTrace = self._mapped(
             "simulated", self.element.simulated, (values, carry, padded), (np.asarray(ticks),)
         )
-        rows = jax.tree.map(lambda a: a[:, : ticks + 1], found.rows)
-        return Trace(found.end, rows)
+        return Traced(found.end, Kept(*(rows[:, : ticks + 1] for rows in found.rows)))
 
-    def sensed(self, values: Array, rows: Row, time: Array) -> Array:
+    def sensed(self, values: Array, rows: HostRow, time: Array) -> Array:
         """Sensor values [B, T, ns] of rows [B, T, ...] at times [B, T] s."""
         if not self.element.sensors.groups:
             return np.zeros((*rows.q.shape[:2], self.element.sensors.size))
@@ -85,8 +89,8 @@ class Programs:
             padding = [(0, 0), (0, extra)] + [(0, 0)] * (array.ndim - 2)
             return np.pad(array, padding, mode="edge")
 
-        rows, time = jax.tree.map(longer, (rows, time))
-        found = self._mapped("sensed", self.element.sensed, (values, rows, time), ())
+        given = values, Kept(*map(longer, rows)), longer(time)
+        found = self._mapped("sensed", self.element.sensed, given, ())
         return found[:, :count]
 
     def custom(
@@ -119,7 +123,7 @@ class Programs:
                 for part in parts
             ]
             found = [job.result() for job in jobs]
-        return jax.tree.map(lambda *a: np.concatenate(a), *found)
+        return jax.tree.map(_joined, *found)
 
     def _run(
         self,
@@ -142,7 +146,7 @@ class Programs:
         with jax.enable_x64(True):
             program = self._compiled((key, *shapes), function, padded, shared)
             found = program(np.asarray(count), padded, shared)
-            return jax.tree.map(lambda a: np.asarray(a)[:count], found)
+            return _rows(found, slice(count))
 
     def _compiled(
         self,
@@ -154,7 +158,7 @@ class Programs:
         found = self._kept.get(key)
         if found is None:
             over = _vectorised(function) if self._vector else _looped(function)
-            found = jax.jit(over).lower(np.asarray(1), batched, shared).compile()
+            found = jit(over).lower(np.asarray(1), batched, shared).compile()
             self.compiles += 1
             self._kept[key] = found
             if len(self._kept) > _KEPT:
@@ -163,15 +167,27 @@ class Programs:
         return found
 
 
-def _rows(tree: Any, rows: NDArray[np.intp]) -> Any:
-    return jax.tree.map(lambda a: np.asarray(a)[rows], tree)
+def _joined(*parts: NDArray[Any]) -> NDArray[Any]:
+    return np.concatenate(parts)
+
+
+def _rows(tree: Any, rows: NDArray[np.intp] | slice) -> Any:
+    """Some rows of every array, in numpy."""
+
+    def taken(array: jax.Array) -> NDArray[Any]:
+        return np.asarray(array)[rows]
+
+    return jax.tree.map(taken, tree)
 
 
 def _vectorised(function: Callable[..., Any]) -> Callable[..., Any]:
     """All elements at once; those that pad the bucket are computed, too."""
 
     def run(count: jax.Array, batched: tuple[Any, ...], shared: tuple[Any, ...]) -> Any:
-        return jax.vmap(lambda *one: function(*one, *shared))(*batched)
+        def element(*one: Any) -> Any:
+            return function(*one, *shared)
+
+        return jax.vmap(element)(*batched)
 
     return run
 
@@ -183,16 +199,16 @@ def _looped(function: Callable[..., Any]) -> Callable[..., Any]:
         size = len(jax.tree.leaves(batched)[0])
 
         def element(k: jax.Array) -> Any:
-            return function(*jax.tree.map(lambda a: a[k], batched), *shared)
+            return function(*tree_map(lambda a: a[k], batched), *shared)
 
         if size == 1:
-            return jax.tree.map(lambda a: jnp.asarray(a)[None], element(jnp.asarray(0)))
-        shapes = jax.eval_shape(element, jnp.asarray(0))
-        empty = jax.tree.map(lambda a: jnp.zeros((size, *a.shape), a.dtype), shapes)
+            return tree_map(lambda a: asarray(a)[None], element(asarray(0)))
+        shapes = eval_shape(element, asarray(0))
+        empty = tree_map(lambda a: zeros((size, *a.shape), a.dtype), shapes)
 
         def once(k: jax.Array, found: Any) -> Any:
-            return jax.tree.map(lambda kept, new: kept.at[k].set(new), found, element(k))
+            return tree_map(lambda kept, new: kept.at[k].set(new), found, element(k))
 
-        return jax.lax.fori_loop(0, count, once, empty)
+        return fori_loop(0, count, once, empty)
 
     return run

@@ -19,6 +19,7 @@ import jax.numpy as jnp
 
 from sameworld.worlds.differentiable.cost import Layout, Problem, curved, evaluated, forces
 from sameworld.worlds.differentiable.dynamics import inverted
+from sameworld.worlds.differentiable.typed import asarray, zeros_like
 
 __all__ = ["Effort", "Solution", "minimised"]
 
@@ -90,7 +91,11 @@ def _searched(
 ) -> _Progress:
     """Newton steps until one would not change anything; the last one is not taken."""
     guesses = jnp.stack([free, warm])
-    best = jnp.argmin(jax.vmap(lambda guess: _total(layout, p, guess))(guesses))
+
+    def total(guess: jax.Array) -> jax.Array:
+        return _total(layout, p, guess)
+
+    best = jnp.argmin(jax.vmap(total)(guesses))
 
     def advanced(now: _Progress) -> _Progress:
         at = now.acceleration
@@ -119,9 +124,9 @@ def _searched(
 
     first = _Progress(
         acceleration=guesses[best],
-        inverse=jnp.zeros_like(p.mass),
-        iterations=jnp.asarray(0),
-        converged=jnp.asarray(False),
+        inverse=zeros_like(p.mass),
+        iterations=asarray(0),
+        converged=asarray(False),
     )
     return jax.lax.while_loop(unfinished, advanced, first)
 
@@ -176,5 +181,5 @@ def _length(layout: Layout, p: Problem, line: _Direction, done: jax.Array) -> ja
     def unfinished(now: _Line) -> jax.Array:
         return ~now.done & (now.steps < _LINE_STEPS)
 
-    ends = jnp.asarray(1.0), jnp.asarray(0.0), jnp.asarray(jnp.inf)
-    return jax.lax.while_loop(unfinished, tried, _Line(*ends, jnp.asarray(0), done)).length
+    ends = asarray(1.0), asarray(0.0), asarray(jnp.inf)
+    return jax.lax.while_loop(unfinished, tried, _Line(*ends, asarray(0), done)).length

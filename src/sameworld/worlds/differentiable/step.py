@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -20,11 +20,15 @@ from sameworld.worlds.differentiable.system import System
 from sameworld.worlds.differentiable.tendons import tendon_motion, tendon_weights
 from sameworld.worlds.differentiable.typed import zeros
 
-__all__ = ["Carry", "completed", "inputs_of", "plant_of", "stepped"]
+__all__ = ["Carried", "Carry", "completed", "inputs_of", "plant_of", "stepped"]
+
+_A = TypeVar("_A")
 
 
-class Carry(NamedTuple):
-    """State of one element between engine steps.
+class Carried(NamedTuple, Generic[_A]):
+    """State of one element between engine steps, in arrays of JAX or of numpy.
+
+    With numpy there is a leading axis, the batch.
 
     Attributes:
         q: Positions [nq].
@@ -37,14 +41,18 @@ class Carry(NamedTuple):
         converged: Whether the solver has converged in all steps so far.
     """
 
-    q: jax.Array
-    v: jax.Array
-    warm: jax.Array
-    load: jax.Array
-    drive: jax.Array
-    memory: jax.Array
-    control: jax.Array
-    converged: jax.Array
+    q: _A
+    v: _A
+    warm: _A
+    load: _A
+    drive: _A
+    memory: _A
+    control: _A
+    converged: _A
+
+
+#: As programs see it.
+Carry: TypeAlias = Carried[jax.Array]
 
 
 def completed(m: System, writer: Writer, values: jax.Array) -> dict[str, jax.Array]:

@@ -212,7 +212,7 @@ def _dofs(model: Model, links: Links) -> Dofs:
     joint, body = _ids(model.dof_jntid), _ids(model.dof_bodyid)
     kind = _ids(model.jnt_type[joint]) if model.nv else _ids([])
     own = _ids([link_of_joint[int(j)] for j in joint])
-    within = np.arange(model.nv) - (model.jnt_dofadr[joint] if model.nv else 0)
+    within = np.arange(int(model.nv), dtype=np.intp) - _ids(model.jnt_dofadr[joint] if model.nv else [])
     shifts = (kind == kinds["SLIDE"]) | ((kind == kinds["FREE"]) & (within < 3))
     scalar = (kind == kinds["SLIDE"]) | (kind == kinds["HINGE"])
     local = np.zeros((model.nv, 3))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 import jax
 import jax.numpy as jnp
@@ -21,8 +21,10 @@ from sameworld.worlds.differentiable.typed import arange, jvp, vjp, zeros
 
 __all__ = ["Direction", "Tangents"]
 
+_A = TypeVar("_A")
 
-class Direction(NamedTuple):
+
+class Direction(NamedTuple, Generic[_A]):
     """A direction in starts, parameters and actions.
 
     Attributes:
@@ -31,9 +33,9 @@ class Direction(NamedTuple):
         offset: Added to the action of every tick [A].
     """
 
-    starts: jax.Array
-    values: jax.Array
-    offset: jax.Array
+    starts: _A
+    values: _A
+    offset: _A
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -53,7 +55,7 @@ class Tangents:
         starts: jax.Array,
         values: jax.Array,
         actions: jax.Array,
-        directions: Direction,
+        directions: Direction[jax.Array],
         ticks: jax.Array,
     ) -> tuple[dict[str, jax.Array], dict[str, jax.Array], jax.Array]:
         """Signals, their derivatives, and which rows are fine.
@@ -69,14 +71,14 @@ class Tangents:
             Channel to signals [T+1, *shape]; channel to derivatives [T+1, D, N]; rows [T+1].
         """
 
-        def seen(at: Direction) -> tuple[dict[str, jax.Array], jax.Array]:
+        def seen(at: Direction[jax.Array]) -> tuple[dict[str, jax.Array], jax.Array]:
             moved = actions + at.offset
             carry = self.element.placed(at.values, at.starts)
             return self._seen(at.values, self.element.simulated(at.values, carry, moved, ticks))
 
         point = Direction(starts, values, zeros(actions.shape[1]))
 
-        def pushed(direction: Direction) -> Any:
+        def pushed(direction: Direction[jax.Array]) -> Any:
             return jvp(seen, (point,), (direction,), has_aux=True)
 
         signals, slopes, fine = jax.vmap(pushed, out_axes=(None, 0, None))(directions)

@@ -26,10 +26,10 @@ from sameworld.worlds.compiled.batches import (
 from sameworld.worlds.compiled.believed import Believed
 from sameworld.worlds.compiled.models import Models
 from sameworld.worlds.compiled.sensing import Sensing
-from sameworld.worlds.differentiable.element import Row, Trace
+from sameworld.worlds.differentiable.element import Kept
 from sameworld.worlds.differentiable.kernel import Kernel
-from sameworld.worlds.differentiable.programs import Programs, bucket
-from sameworld.worlds.differentiable.step import Carry
+from sameworld.worlds.differentiable.programs import HostCarry, HostRow, HostTrace, Programs, bucket
+from sameworld.worlds.differentiable.step import Carried
 from sameworld.worlds.differentiable.tangents import Direction, Tangents
 
 __all__ = ["DifferentiableWorld"]
@@ -132,9 +132,9 @@ class DifferentiableWorld:
     def _raw(self, state: State) -> dict[str, Array]:
         """True signals, before delay, gain and bias."""
         carry = _carry(state.arrays)
-        fine = np.isfinite(carry.q).all(axis=1)
-        rows = Row(carry.q, carry.v, carry.memory, carry.control, fine, carry.converged)
-        rows = Row(*(np.asarray(part)[:, None] for part in rows))
+        fine = np.asarray(np.isfinite(carry.q).all(axis=1))
+        parts = (carry.q, carry.v, carry.memory, carry.control, fine, carry.converged)
+        rows = Kept(*(part[:, None] for part in parts))
         signals = self._signals(state, rows)
         return {name: signal[:, 0].copy() for name, signal in signals.items()}
 
@@ -155,14 +155,14 @@ class DifferentiableWorld:
     def _programs(self, values: Array, wanted: Sequence[str] = ()) -> Programs:
         return self.kernel.programs(values, self._given, wanted)
 
-    def _simulated(self, state: State, actions: Array) -> Trace:
+    def _simulated(self, state: State, actions: Array) -> HostTrace:
         values, carry = state.parameters.array, _carry(state.arrays)
         return self._programs(values).simulated(values, carry, actions)
 
-    def _signals(self, state: State, rows: Row) -> dict[str, Array]:
+    def _signals(self, state: State, rows: HostRow) -> dict[str, Array]:
         """True signals [B, T, ...] of rows [B, T, ...] that begin at a state."""
         values, tables = state.parameters.array, self.kernel.tables
-        ticks = np.arange(rows.q.shape[1])
+        ticks = np.arange(len(rows.q[0]))
         time = state.time[:, None] + self.spec.period * ticks
         sensordata = self._programs(values).sensed(values, rows, time)
         signals = tables.signals(rows.q, rows.v, sensordata, rows.memory)
@@ -182,9 +182,9 @@ class DifferentiableWorld:
                 found[element] = found[element] or f"{name} is not finite"
         return found
 
-    def _failures(self, state: State, trace: Trace) -> dict[int, Failure]:
+    def _failures(self, state: State, trace: HostTrace) -> dict[int, Failure]:
         """Where elements failed, and why."""
-        fine, converged = np.asarray(trace.rows.fine), np.asarray(trace.rows.converged)
+        fine, converged = trace.rows.fine, trace.rows.converged
         failures: dict[int, Failure] = {}
         problems: list[str] | None = None
         for element in np.flatnonzero(~(fine & converged).all(axis=1)).tolist():
@@ -299,7 +299,7 @@ class DifferentiableWorld:
             found[channel.name] = given
         return found
 
-    def _directions(self, wrt: Sequence[str]) -> Direction:
+    def _directions(self, wrt: Sequence[str]) -> Direction[Array]:
         """One unit direction per name, and zeros up to the bucket."""
         spec, size = self.spec, bucket(len(wrt))
         starts = np.zeros((size, len(spec.start.names)))
@@ -345,9 +345,9 @@ class DifferentiableWorld:
         return self.kernel.painter.images(rows, models, view)
 
 
-def _arrays(carry: Carry) -> dict[str, NDArray[np.generic]]:
-    return {name: np.asarray(array) for name, array in carry._asdict().items()}
+def _arrays(carry: HostCarry) -> dict[str, NDArray[np.generic]]:
+    return dict(carry._asdict())
 
 
-def _carry(arrays: Mapping[str, NDArray[np.generic]]) -> Carry:
-    return Carry(**{name: arrays[name] for name in Carry._fields})
+def _carry(arrays: Mapping[str, NDArray[np.generic]]) -> HostCarry:
+    return Carried(**{name: arrays[name] for name in Carried._fields})
