@@ -15,7 +15,7 @@ from sameworld.worlds.compiled.engine import Model, mj
 from sameworld.worlds.differentiable.kinematics import Leaves
 from sameworld.worlds.differentiable.rows import Block, joined
 from sameworld.worlds.differentiable.spatial import norm, normalised, rotation_log
-from sameworld.worlds.differentiable.structure import Index, Structure
+from sameworld.worlds.differentiable.structure import Index, Structure, is_disabled
 from sameworld.worlds.differentiable.typed import asarray, full, zeros
 
 __all__ = ["Limits", "joint_friction", "joint_limits", "limits_of"]
@@ -41,7 +41,7 @@ class Limits:
 
 def limits_of(model: Model) -> Limits:
     """Lay out the limited joints; none where limits are disabled."""
-    on = not model.opt.disableflags & int(mj.mjtDisableBit.mjDSBL_LIMIT)
+    on = not is_disabled(int(model.opt.disableflags), "LIMIT")
     ball = model.jnt_type == int(mj.mjtJoint.mjJNT_BALL)
     limited = np.asarray(model.jnt_limited, dtype=np.bool_) & on
 

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from sameworld.worlds.compiled.engine import Model, mj
 
-__all__ = ["Bools", "Index", "Structure", "structure_of"]
+__all__ = ["Bools", "Index", "Structure", "is_disabled", "structure_of"]
 
 Index: TypeAlias = NDArray[np.intp]
 Bools: TypeAlias = NDArray[np.bool_]
 Floats: TypeAlias = NDArray[np.float64]
 #: ``body_simple`` of a body with slide joints only.
 _SLIDES = 2
+_CONSTRAINTS = ("EQUALITY", "FRICTIONLOSS", "LIMIT", "CONTACT")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -116,8 +117,14 @@ class Structure:
     sliders: Index
 
     def is_disabled(self, flag: str) -> bool:
-        """Whether an ``mjtDisableBit``, such as ``CONTACT``, is set."""
-        return bool(self.disabled & int(getattr(mj.mjtDisableBit, f"mjDSBL_{flag}")))
+        """Whether an ``mjtDisableBit``, such as ``CONTACT``, is set, or one that includes it."""
+        return is_disabled(self.disabled, flag)
+
+
+def is_disabled(flags: int, flag: str) -> bool:
+    """Whether ``disableflags`` have an ``mjtDisableBit`` set, or one that includes it."""
+    every = (flag, "CONSTRAINT") if flag in _CONSTRAINTS else (flag,)
+    return any(flags & int(getattr(mj.mjtDisableBit, f"mjDSBL_{name}")) for name in every)
 
 
 def _kinds() -> dict[str, int]:
@@ -212,7 +219,8 @@ def _dofs(model: Model, links: Links) -> Dofs:
     joint, body = _ids(model.dof_jntid), _ids(model.dof_bodyid)
     kind = _ids(model.jnt_type[joint]) if model.nv else _ids([])
     own = _ids([link_of_joint[int(j)] for j in joint])
-    within = np.arange(int(model.nv), dtype=np.intp) - _ids(model.jnt_dofadr[joint] if model.nv else [])
+    first = _ids(model.jnt_dofadr[joint] if model.nv else [])
+    within = np.arange(int(model.nv), dtype=np.intp) - first
     shifts = (kind == kinds["SLIDE"]) | ((kind == kinds["FREE"]) & (within < 3))
     scalar = (kind == kinds["SLIDE"]) | (kind == kinds["HINGE"])
     local = np.zeros((model.nv, 3))

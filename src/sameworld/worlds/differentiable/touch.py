@@ -26,7 +26,7 @@ from sameworld.worlds.differentiable.collide import (
 from sameworld.worlds.differentiable.kinematics import Leaves, Pose, point_axes
 from sameworld.worlds.differentiable.rows import Block, Reference, referenced
 from sameworld.worlds.differentiable.spatial import matrix_of, transformed
-from sameworld.worlds.differentiable.structure import Index, Structure
+from sameworld.worlds.differentiable.structure import Index, Structure, is_disabled
 from sameworld.worlds.differentiable.typed import zeros
 
 __all__ = ["Cones", "Pairs", "Touching", "cone_rows", "pairs_of", "pyramid_rows", "touching"]
@@ -92,7 +92,7 @@ class Touching(NamedTuple):
 
 def candidates(model: Model) -> list[tuple[int, int, int]]:
     """Every pair that MuJoCo checks: two geoms and the ``<pair>`` element, -1 for none."""
-    if model.opt.disableflags & int(mj.mjtDisableBit.mjDSBL_CONTACT):
+    if is_disabled(int(model.opt.disableflags), "CONTACT"):
         return []
     explicit = zip(model.pair_geom1.tolist(), model.pair_geom2.tolist(), strict=True)
     pairs = [(a, b, k) for k, (a, b) in enumerate(explicit)]
