@@ -46,6 +46,11 @@ def bucket(size: int) -> int:
     return -(-size // grain) * grain
 
 
+def _room(count: int) -> int:
+    """Batch that a loop has room for: what is not used costs memory only, a new size a compile."""
+    return 1 if count == 1 else max(8, 1 << int(count - 1).bit_length())
+
+
 class Programs:
     """Programs of one scene for one choice of dofs with dry friction.
 
@@ -133,7 +138,7 @@ class Programs:
         shared: tuple[Any, ...],
     ) -> Any:
         count = len(jax.tree.leaves(batched)[0])
-        size = bucket(count)
+        size = bucket(count) if self._vector else _room(count)
 
         def filled(array: NDArray[Any]) -> NDArray[Any]:
             array = np.asarray(array)
