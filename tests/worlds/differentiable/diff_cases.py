@@ -11,7 +11,10 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 
+from sameworld.core.scene import Scene
+from sameworld.worlds.compiled.config import CompileConfig
 from sameworld.worlds.compiled.slots import Slot
+from sameworld.worlds.compiled.tables import Tables, make_tables
 from sameworld.worlds.differentiable.parameters import Writer
 from sameworld.worlds.differentiable.step import Carry, completed, plant_of, stepped
 from sameworld.worlds.differentiable.system import System, system_of
@@ -72,28 +75,34 @@ class Case:
         return Steps(acceleration=found.warm, v=found.v, q=found.q)
 
 
-def case_of(
-    model: mujoco.MjModel, slots: tuple[Slot, ...] = (), given: frozenset[str] = frozenset()
-) -> Case:
+def case_of(model: mujoco.MjModel) -> Case:
     """Compile the core for a model, with every pair that C checks; gravity is a parameter."""
     exact(model)
-    slots = slots or gravity_slots(model)
     system = system_of(model, candidates(model))
-    writer = Writer(model=model, slots=slots, mixed=(), given=given, contacts=system.pairs)
+    writer = Writer(
+        model=model,
+        slots=gravity_slots(model),
+        mixed=(),
+        given=frozenset(),
+        contacts=system.pairs,
+    )
+    return _case(model, system, writer)
 
+
+def _case(model: mujoco.MjModel, system: System, writer: Writer) -> Case:
     def step(values: jax.Array, q: jax.Array, v: jax.Array, control: jax.Array) -> Carry:
         leaves = completed(system, writer, values)
         zero = jnp.zeros(system.structure.nv)
         carry = Carry(q, v, zero, zero, zero, jnp.zeros(0), control, jnp.asarray(True))
         return stepped(system, leaves, plant_of(system, leaves), values, carry, control, 0)
 
-    own = np.array([slot.value for slot in slots])
-
     def one_by_one(values: jax.Array, *states: jax.Array) -> Carry:
         return jax.lax.map(lambda state: step(values, *state), states)
 
-    batch = quick(one_by_one)
-    return Case(model=model, system=system, writer=writer, values=own, step=step, batch=batch)
+    own = np.array([slot.value for slot in writer.slots])
+    return Case(
+        model=model, system=system, writer=writer, values=own, step=step, batch=quick(one_by_one)
+    )
 
 
 def gravity_slots(model: mujoco.MjModel) -> tuple[Slot, ...]:
@@ -114,6 +123,27 @@ def exact(model: mujoco.MjModel) -> None:
     """Make C's solver as exact as it gets."""
     model.opt.tolerance, model.opt.iterations = 1e-14, 200
     model.opt.ls_tolerance, model.opt.ls_iterations = 1e-5, 100
+
+
+def scene_case(name: str, mjcf: str, given: frozenset[str] = frozenset()) -> tuple[Tables, Case]:
+    """Compile the core for a scene with all of its parameters, dry friction everywhere."""
+    tables = make_tables(Scene(name=name, mjcf=mjcf), CompileConfig())
+    model = tables.model
+    exact(model)
+    system = system_of(
+        model,
+        candidates(model),
+        rubbing=range(int(model.nv)),
+        rubbing_tendons=range(int(model.ntendon)),
+    )
+    writer = Writer(
+        model=model,
+        slots=tables.slots[: tables.edits],
+        mixed=tables.compiled.pairs,
+        given=frozenset(),
+        contacts=system.pairs,
+    )
+    return tables, _case(model, system, writer)
 
 
 def in_c(model: mujoco.MjModel, states: States) -> Steps:

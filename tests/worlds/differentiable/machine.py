@@ -78,6 +78,57 @@ MORE = """
 """
 
 
+BENCH = """<mujoco>
+<option timestep=".002" integrator="implicitfast" cone="{cone}"/>
+<default><geom type="box" size=".1 .05 .05" contype="0" conaffinity="0"/></default>
+<worldbody>
+<geom name="floor" type="plane" size="1 1 1" contype="1" conaffinity="1"/>
+<site name="wall" pos=".3 .2 1.1"/>
+<body name="upper" pos="0 0 1" euler="10 0 20">
+  <joint name="shoulder" axis="0 1 .3" pos=".1 0 0" damping=".3" armature=".02" frictionloss=".2"
+    stiffness="4" springref="10" range="-9 9" margin=".05"/>
+  <geom name="upper" pos=".02 0 .01" euler="30 0 10"/>
+  <site name="upper" pos=".1 .05 0"/>
+  <body name="lower" pos=".3 0 0" euler="20 10 0" gravcomp=".7">
+    <joint name="rail" type="slide" axis="0 1 1" actuatorfrcrange="-5 5"/>
+    <geom name="lower"/>
+    <site name="lower" pos=".1 0 .04"/>
+    <body name="wrist" pos=".3 .1 0">
+      <joint name="wrist" type="ball" pos=".05 0 .02" stiffness=".6" damping=".05"/>
+      <geom name="wrist" pos=".01 .02 0"/>
+    </body>
+  </body>
+</body>
+<body name="stone" pos="2 0 .048"><freejoint name="stone"/>
+  <geom name="stone" pos=".01 .02 0" contype="1" conaffinity="1"/></body>
+<body name="bead" pos="2.05 .01 .145"><freejoint name="bead"/>
+  <geom name="bead" type="sphere" size=".05" contype="1" conaffinity="1" condim="4"/></body>
+<body name="cart" pos="3 0 .3"><joint name="cart" type="slide" axis="1 0 0" damping="1"/>
+  <geom name="cart" pos=".02 0 0"/></body>
+</worldbody>
+<tendon>
+  <fixed name="belt" range="-.03 .3" limited="true" frictionloss=".1" stiffness="2" damping=".3">
+    <joint joint="shoulder" coef="1.2"/><joint joint="rail" coef="-.6"/></fixed>
+  <spatial name="rope" stiffness="20" springlength=".1 .3" damping=".5">
+    <site site="wall"/><site site="upper"/><site site="lower"/></spatial>
+</tendon>
+<actuator>
+  <motor name="shoulder" joint="shoulder" gear="3" armature=".01" damping=".04"/>
+  <position name="rail" joint="rail" kp="5" kv=".4" forcerange="-4 4" forcelimited="true"/>
+  <general name="belt" tendon="belt" gainprm="2 .3 .1" gaintype="affine" biastype="affine"
+    biasprm=".1 -1 -.2"/>
+</actuator>
+<equality><joint joint1="cart" joint2="shoulder" polycoef="0 .8 .1 0 0"/></equality>
+</mujoco>"""
+"""A smaller scene: things at rest on the floor and on each other, an arm, tendons, motors."""
+
+
+def bench_states(model: mujoco.MjModel, count: int, seed: int = 0) -> States:
+    """States near the reference configuration, stone and bead slightly deep and moving."""
+    states = random_states(model, count, seed, spread=0.01)
+    return States(q=states.q, v=0.2 * states.v, control=states.control)
+
+
 def machine(
     *, integrator: str = "Euler", cone: str = "pyramidal", flag: str = ""
 ) -> mujoco.MjModel:
