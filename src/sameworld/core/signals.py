@@ -21,6 +21,8 @@ __all__ = [
     "held_actions",
     "interpolate",
     "lerp",
+    "pull_difference",
+    "pull_lerp",
     "ticks_for",
 ]
 
@@ -33,6 +35,16 @@ def lerp(period: float, values: Array, at: Array) -> Array:
     share = share.reshape(-1, *[1] * (values.ndim - 1))
     after = np.minimum(index + 1, len(values) - 1)
     return (1 - share) * values[index] + share * values[after]
+
+
+def pull_lerp(period: float, rows: int, weights: Array, at: Array) -> Array:
+    """Transpose of ``lerp``: weights [N, ...] at times ``at`` [N] s, brought to ticks [rows, ...]."""
+    index, share = _knots(period, rows, at)
+    share = share.reshape(-1, *[1] * (weights.ndim - 1))
+    found = np.zeros((rows, *weights.shape[1:]))
+    np.add.at(found, index, (1 - share) * weights)
+    np.add.at(found, np.minimum(index + 1, rows - 1), share * weights)
+    return found
 
 
 def _knots(period: float, rows: int, at: Array) -> tuple[np.ndarray, Array]:
@@ -86,6 +98,13 @@ def difference_jacobian(channel: ChannelSpec, error: Array, tangent: Array) -> A
     if channel.manifold != "quaternion":
         return -tangent
     return -inverse_left_jacobian(error) @ tangent
+
+
+def pull_difference(channel: ChannelSpec, error: Array, weights: Array) -> Array:
+    """Transpose of ``difference_jacobian``: weights of errors [..., D] as those of the tangents."""
+    if channel.manifold != "quaternion":
+        return -weights
+    return -(np.swapaxes(inverse_left_jacobian(error), -1, -2) @ weights[..., None])[..., 0]
 
 
 def ticks_for(spec: Spec, duration: float) -> int:

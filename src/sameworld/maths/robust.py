@@ -12,7 +12,7 @@ import numpy as np
 
 from sameworld.core.arrays import Array
 
-__all__ = ["autocorrelation", "loss_curvature", "loss_weights", "mad_scale"]
+__all__ = ["autocorrelation", "loss_curvature", "loss_values", "loss_weights", "mad_scale"]
 
 _MAD = 0.6744897501960817
 
@@ -27,6 +27,19 @@ def loss_weights(residual: Array, loss: Loss, threshold: float) -> Array:
     if loss == "huber":
         return np.sqrt(1 / np.maximum(scaled, 1.0))
     return np.sqrt(1 / (1 + scaled**2))
+
+
+def loss_values(residual: Array, loss: Loss, threshold: float) -> Array:
+    """Loss of residuals in standard deviations; half their square below the threshold.
+
+    Its derivative is ``loss_weights(...)**2 * residual``.
+    """
+    if loss == "linear":
+        return 0.5 * residual**2
+    scaled = np.abs(residual) / threshold
+    if loss == "huber":
+        return threshold**2 * np.where(scaled <= 1, 0.5 * scaled**2, scaled - 0.5)
+    return 0.5 * threshold**2 * np.log1p(scaled**2)
 
 
 def loss_curvature(residual: Array, loss: Loss, threshold: float) -> Array:

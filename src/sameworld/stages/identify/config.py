@@ -7,13 +7,14 @@ from typing import Literal, get_args
 
 from sameworld.core.errors import FitError
 
-__all__ = ["Derivatives", "IdentifyConfig", "Loss", "Search", "Starts", "Weighting"]
+__all__ = ["Derivatives", "IdentifyConfig", "Loss", "Optimiser", "Search", "Starts", "Weighting"]
 
 Weighting = Literal["noise", "channel", "horizon"]
 Search = Literal["sobol", "cma", "none"]
 Loss = Literal["linear", "huber", "cauchy"]
 Starts = Literal["auto", "joint", "warmup"]
 Derivatives = Literal["auto", "exact", "differences"]
+Optimiser = Literal["auto", "least_squares", "lbfgs", "adam"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +43,11 @@ class IdentifyConfig:
         rounds: Most rounds of re-estimating residual scales, robust weights and spreads between
             sessions; they end when scales change by less than 2 %.
         search: How other starts of the search are proposed.
+        optimiser: ``least_squares`` needs a Jacobian, a column per parameter; ``lbfgs`` and ``adam``
+            descend by reverse-mode slopes, which cost the same however many parameters there are
+            (the world must declare ``gradient`` and ``pullback``); ``auto`` takes least squares up
+            to 200 parameters.
+        slopes: Most slopes per descent by ``lbfgs`` or ``adam``.
         candidates: Parameter points screened besides the given values.
         polished: How many of the best screened points are optimised.
         evaluations: Most function evaluations per optimisation.
@@ -71,6 +77,8 @@ class IdentifyConfig:
     threshold: float = 2.385
     rounds: int = 8
     search: Search = "sobol"
+    optimiser: Optimiser = "auto"
+    slopes: int = 200
     candidates: int = 16
     polished: int = 2
     evaluations: int = 20
@@ -93,13 +101,20 @@ class IdentifyConfig:
             "loss": Loss,
             "starts": Starts,
             "derivatives": Derivatives,
+            "optimiser": Optimiser,
         }
         for name, literal in words.items():
             if getattr(self, name) not in get_args(literal):
                 raise FitError(
                     f"{name} = {getattr(self, name)!r} must be one of {get_args(literal)}."
                 )
-        for name, low in {"warmup": 1, "rounds": 1, "polished": 1, "evaluations": 1}.items():
+        for name, low in {
+            "warmup": 1,
+            "rounds": 1,
+            "polished": 1,
+            "evaluations": 1,
+            "slopes": 1,
+        }.items():
             if getattr(self, name) < low:
                 raise FitError(f"{name} = {getattr(self, name)} must be at least {low}.")
         if not 0 <= self.holdout < 1:

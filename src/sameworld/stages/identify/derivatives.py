@@ -18,7 +18,7 @@ from sameworld.core.values import Values
 from sameworld.maths.projection import solve_columns
 from sameworld.stages.identify.problem import Block, Head, Problem
 
-__all__ = ["linearise"]
+__all__ = ["by_starts", "linearise"]
 
 
 def linearise(problem: Problem, u: Array, starts: Array) -> list[Block]:
@@ -34,10 +34,21 @@ def linearise(problem: Problem, u: Array, starts: Array) -> list[Block]:
     return _differenced(problem, u, starts)
 
 
+def by_starts(
+    problem: Problem, u: Array, starts: Array, ticks: int
+) -> Iterator[tuple[dict[str, Array], dict[str, Array]]]:
+    """Signals of every window over some ticks, and their derivatives by its start."""
+    actions = problem.actions[:, :ticks]
+    for _, signals, slopes in _slopes(problem, u, starts, actions, problem.start_names):
+        yield signals, slopes
+
+
 def _partial(problem: Problem, u: Array, starts: Array) -> Iterator[Block]:
     """Derivatives by parameters with the start held, and by the start."""
-    for w, signals, slopes in _slopes(problem, u, starts, problem.actions):
+    wrt = problem.start_names if problem.bare else (*problem.names, *problem.start_names)
+    for w, signals, slopes in _slopes(problem, u, starts, problem.actions, wrt):
         block, stretch = problem.block(w, signals, slopes, starts[w]), problem.stretch(u, w)
+        stretch = stretch[: block.theta.shape[1]]
         head = replace(block.head, theta=block.head.theta * stretch) if problem.warmup else None
         yield replace(block, theta=block.theta * stretch, head=head or block.head)
 
@@ -53,10 +64,9 @@ def _followed(block: Block) -> Block:
 
 
 def _slopes(
-    problem: Problem, u: Array, starts: Array, actions: Array
+    problem: Problem, u: Array, starts: Array, actions: Array, wrt: tuple[str, ...]
 ) -> Iterator[tuple[int, dict[str, Array], dict[str, Array]]]:
     """Signals and their derivatives per window, chunked to bound memory."""
-    wrt = (*problem.names, *problem.start_names)
     values, steps = problem.values(u), _steps(problem, u)
     for chunk in problem.chunks(len(wrt), actions.shape[1]):
         found = jacobian(
@@ -82,7 +92,8 @@ def _differenced(problem: Problem, u: Array, starts: Array) -> list[Block]:
     """Total derivatives by differences: only the short warm-up is differentiated by the starts."""
     heads: list[Head] = []
     warmup = problem.actions[:, : problem.warmup_ticks()]
-    for w, signals, slopes in _slopes(problem, u, starts, warmup):
+    wrt = (*problem.names, *problem.start_names)
+    for w, signals, slopes in _slopes(problem, u, starts, warmup, wrt):
         head = problem.head(w, signals, slopes, starts[w])
         heads.append(replace(head, theta=head.theta * problem.stretch(u, w)))
     follow = np.stack([_follow(head) for head in heads])  # [W, S, P]

@@ -119,6 +119,13 @@ def check_inputs(world: World, episodes: Sequence[Episode], *, config: IdentifyC
             f"{listed(sorted(world.spec.capabilities)) or 'nothing'}. Build the scene as "
             "'differentiable', or use 'auto'."
         )
+    lacking = {"gradient", "pullback"} - set(world.spec.capabilities)
+    if config.optimiser in ("lbfgs", "adam") and lacking:
+        raise FitError(
+            f"optimiser='{config.optimiser}' descends by reverse-mode derivatives, and this world "
+            f"does not declare {listed(sorted(lacking))}. Build the scene as 'differentiable', or "
+            "use 'least_squares'."
+        )
     own = own_names(config.per_session, match_names(config.free, world.parameters.names))
     if own:
         session_names(episodes)

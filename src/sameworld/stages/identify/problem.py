@@ -100,6 +100,8 @@ class Problem:
         central: Whether differences are central, as a rough cost needs; one-sided ones cost half
             and suit smooth worlds.
         exact: Whether derivatives are the world's own, not differences.
+        bare: Whether derivatives by the parameters are left out of linearisations, as there are too
+            many of them.
         warmup: Rows that starts are found from; 0 if starts are estimated jointly.
         prior_std: Prior spread of the coordinates [P], infinite where there is none.
         prior_mean: Prior mean of the coordinates [P].
@@ -124,6 +126,7 @@ class Problem:
     rates: bool = False
     central: bool = True
     exact: bool = False
+    bare: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -238,7 +241,8 @@ class Problem:
         Args:
             w: The window.
             signals: Simulated channels [T+1, ...].
-            slopes: Their derivatives [T+1, D, P + S] by parameters and start, if wanted.
+            slopes: Their derivatives [T+1, D, P + S] by parameters and start, or [T+1, D, S] by the
+                start alone, if wanted.
             start: The start it was simulated from [S_all].
         """
         parts = compare(
@@ -287,10 +291,10 @@ class Problem:
     def _stacked(
         self, pairs: Sequence[tuple[Array, Array]], slopes: Mapping[str, Array] | None
     ) -> list[Array]:
-        """Residuals, parameter and start derivatives of all channels."""
+        """Residuals, parameter and start derivatives of all channels; these may be alone."""
         residual = np.concatenate([r for r, _ in pairs])
         jac = np.concatenate([j for _, j in pairs])
-        size = len(self.names) if slopes is not None else 0
+        size = jac.shape[1] - len(self.start_names) if slopes is not None else 0
         return [residual, jac[:, :size], jac[:, size:]]
 
     def start_prior(self, window: Window, start: Array) -> tuple[Array, Array]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 from scipy.optimize import least_squares
@@ -14,33 +13,16 @@ from scipy.stats import qmc
 from sameworld.core.arrays import Array
 from sameworld.core.errors import FitError, MissingExtraError
 from sameworld.stages.identify.config import IdentifyConfig
+from sameworld.stages.identify.descend import adam, lbfgs
 from sameworld.stages.identify.eliminate import Eliminated
+from sameworld.stages.identify.optimum import Optimum
 from sameworld.stages.identify.problem import Problem
 
-__all__ = ["Optimum", "optimise", "proposals", "search_box", "search_by_cma"]
+__all__ = ["Optimum", "chosen_optimiser", "optimise", "proposals", "search_box", "search_by_cma"]
 
 _WIDE = 3.0
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Optimum:
-    """Where one optimisation ended.
-
-    Attributes:
-        u: Coordinates [P], followed by those of sessions.
-        starts: Starts of all windows [W, S_all].
-        cost: Half the sum of squared residuals, prior included.
-        history: Cost at each Jacobian.
-        simulations: Simulated trajectories spent.
-        message: The optimiser's closing message.
-    """
-
-    u: Array
-    starts: Array
-    cost: float
-    history: tuple[float, ...]
-    simulations: int
-    message: str
+#: Parameters up to which least squares is the usual optimiser.
+_MANY = 200
 
 
 def optimise(
@@ -50,7 +32,41 @@ def optimise(
     config: IdentifyConfig,
     tick: Callable[[int], None] | None = None,
 ) -> Optimum:
-    """Minimise over parameters and starts from one point.
+    """Minimise over parameters and starts from one point, by the optimiser that was chosen.
+
+    Args:
+        problem: The problem.
+        u: Coordinates [P + extra].
+        starts: Starts [W, S_all].
+        config: Options.
+        tick: Hears the number of Jacobians or slopes so far.
+    """
+    chosen = chosen_optimiser(problem, config)
+    if chosen == "lbfgs":
+        return lbfgs(problem, u, starts, config, tick)
+    if chosen == "adam":
+        return adam(problem, [u], starts, config, tick)[0]
+    return _least_squares(problem, u, starts, config, tick)
+
+
+def chosen_optimiser(
+    problem: Problem, config: IdentifyConfig
+) -> Literal["least_squares", "lbfgs", "adam"]:
+    """The optimiser: as asked for, else least squares up to some number of parameters."""
+    if config.optimiser != "auto":
+        return config.optimiser
+    able = {"gradient", "pullback"} <= problem.world.spec.capabilities
+    return "lbfgs" if able and len(problem.names) > _MANY else "least_squares"
+
+
+def _least_squares(
+    problem: Problem,
+    u: Array,
+    starts: Array,
+    config: IdentifyConfig,
+    tick: Callable[[int], None] | None,
+) -> Optimum:
+    """Trust-region reflective least squares.
 
     Trust-region reflective (``scipy.optimize.least_squares``) over the parameters' coordinates with
     the starts eliminated; ``tick`` hears the number of Jacobians so far, at most
