@@ -13,6 +13,7 @@ __all__ = [
     "cart_prior",
     "cube_prior",
     "pendulum_prior",
+    "reacher_prior",
     "rope_prior",
     "servo_prior",
     "sliding_box_prior",
@@ -119,6 +120,28 @@ def rope_prior() -> Belief:
     )
 
 
+def reacher_prior() -> Belief:
+    """Masses of the links and damping of the joints."""
+    links, joints = (f"body:link{k}.mass" for k in range(1, 5)), range(1, 5)
+    return Belief(
+        parameters=(
+            *(_scale(name, 0.5, 0.1, 2.0, "kg") for name in links),
+            *(_scale(f"joint:j{k}.damping", 0.05, 0.005, 0.5, "N m s/rad") for k in joints),
+        )
+    )
+
+
+def thrower_prior() -> Belief:
+    """Masses of ball and links."""
+    return Belief(
+        parameters=(
+            _scale("body:ball.mass", 0.1, 0.02, 0.5, "kg"),
+            _scale("body:upper.mass", 0.4, 0.1, 2.0, "kg"),
+            _scale("body:hand.mass", 0.14, 0.03, 0.7, "kg"),
+        )
+    )
+
+
 def servo_prior() -> Belief:
     """Friction of the gearbox, gain and motor constants behind the firmware."""
     gearbox, firmware = "component:gearbox", "component:firmware"
@@ -152,7 +175,7 @@ def tensegrity_prior() -> Belief:
     parts = [_scale(f"body:rod{k}.mass", 0.25, 0.05, 1.25, "kg") for k in (1, 2, 3)]
     cables = [f"{kind}{k}" for kind in ("bottom", "top", "side") for k in (1, 2, 3)]
     parts += [_scale(f"tendon:{name}.stiffness", 300.0, 60.0, 1500.0, "N/m") for name in cables]
-    parts += [_scale(f"tendon:{name}.damping", 1.0, 0.1, 10.0, "N s/m") for name in cables]
+    parts += [_scale(f"tendon:{name}.damping", 4.0, 0.8, 20.0, "N s/m") for name in cables]
     parts.append(_scale("geom:floor.friction.slide", 0.5, 0.05, 2.0, ""))
     parts.append(_scale("geom:floor.solref.timeconst", 0.02, 0.005, 0.1, "s"))
     parts.append(_scale("geom:floor.solref.dampratio", 1.0, 0.2, 5.0, ""))
