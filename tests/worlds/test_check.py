@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from sameworld.core import Values
+from sameworld.core import BeliefError, Values
 from sameworld.worlds.check import WorldCheckError, check_names, check_world
 from sameworld.zoo import AnalyticCart, AnalyticPendulum, RegressionWorld, learned_cart
 
@@ -70,6 +70,15 @@ def test_given_starts_and_actions_are_used():
     report = check_world(AnalyticCart(), starts=start, actions=np.zeros((2, 4, 1)))
     report.raise_if_failed()
     assert report.row("restored states continue exactly").detail == "1 ticks"
+
+
+def test_only_chosen_parameters_are_varied_and_differentiated():
+    report = check_world(AnalyticPendulum(), parameters=["body:bob.mass"])
+    report.raise_if_failed()
+    assert report.row("parameters act per element").detail == "1 parameters"
+    assert report.row("gradient agrees with differences").detail.startswith("3 names")
+    with pytest.raises(BeliefError, match="body:bob.mass"):
+        check_world(AnalyticPendulum(), parameters=["body:bob.mas"])
 
 
 @pytest.mark.parametrize("shape", [(1, 12, 1), (3, 3, 1), (3, 12)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -148,6 +148,7 @@ def check_world(
     *,
     starts: Values | Context | None = None,
     actions: Array | None = None,
+    parameters: Sequence[str] | None = None,
     seed: int = 0,
 ) -> CheckReport:
     """Test whether a world keeps the contract, whatever its kind.
@@ -158,12 +159,15 @@ def check_world(
             from which a short run stays finite.
         actions: Actions [B, T, A] with at least 4 ticks, B as in ``starts``; made from the spec's
             bounds if not given.
+        parameters: Names that are varied and differentiated, for worlds where all of them would
+            take too long; all if not given.
         seed: Seed of starts, actions and keys.
 
     Returns:
         One row per behaviour. Nothing is raised for a failing world; see ``raise_if_failed``.
 
     Raises:
+        BeliefError: One of ``parameters`` does not exist.
         WorldCheckError: Starts and actions given here cannot be used for checking.
     """
     batch = _BATCH if actions is None else len(actions)
@@ -175,7 +179,8 @@ def check_world(
             f"Checking needs at least 2 elements and 4 ticks; got {batch} starts and actions of "
             f"shape {acts.shape}."
         )
-    probe = Probe(world=world, start=start, actions=acts, seed=seed)
+    chosen = None if parameters is None else world.parameters.marginal(parameters).names
+    probe = Probe(world=world, start=start, actions=acts, seed=seed, chosen=chosen)
     return CheckReport(
         world=type(world).__name__, rows=tuple(_run(check, probe) for check in _CHECKS)
     )

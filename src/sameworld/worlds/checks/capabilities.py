@@ -34,7 +34,6 @@ from sameworld.worlds.checks.probe import (
     default_actions,
     require,
     smooth_samples,
-    varied,
 )
 
 __all__ = [
@@ -61,7 +60,7 @@ def rollout_equals_looping_step(probe: Probe) -> str:
     _needs(probe, "rollout")
     world = cast(RolloutWorld, probe.world)
     words = ""
-    values = varied(world.parameters, probe.batch) if len(world.parameters) else None
+    values = probe.varied(probe.batch) if probe.names else None
     *_, middle = probe.walk(probe.reset(), 3)
     for what, state in (("fresh", probe.reset(values)), ("mid-course", middle)):
         before = {name: array.copy() for name, array in state.to_arrays().items()}
@@ -83,9 +82,9 @@ def gradient_agrees_with_differences(probe: Probe) -> str:
     world, start = cast(GradientWorld, probe.world), probe.start
     require(isinstance(start, Values), "A gradient world must start from named values.")
     start = cast(Values, start)
-    wrt = (*world.spec.start.names, *world.parameters.names)
+    wrt = (*world.spec.start.names, *probe.names)
     # Off the means: on a bound, differences would be one-sided and too rough to compare with.
-    values = varied(world.parameters, probe.batch + 1).rows(slice(1, None))
+    values = probe.varied(probe.batch + 1).rows(slice(1, None))
     exact = world.gradient(start, probe.actions, values, wrt, seed=probe.seed)
     numeric = jacobian(
         world,
@@ -120,9 +119,8 @@ def pullback_transposes_the_gradient(probe: Probe) -> str:
     world, start = cast(PullbackWorld, probe.world), probe.start
     require(isinstance(start, Values), "A pullback world must start from named values.")
     start = cast(Values, start)
-    names = (world.spec.start.names, world.parameters.names)
-    wrt = (*names[0], *names[1])
-    values = varied(world.parameters, probe.batch + 1).rows(slice(1, None))
+    wrt = (*world.spec.start.names, *probe.names)
+    values = probe.varied(probe.batch + 1).rows(slice(1, None))
     exact = cast(GradientWorld, world).gradient(start, probe.actions, values, wrt, seed=probe.seed)
     rng = np.random.default_rng([probe.seed, 11])
     weights = {name: rng.normal(size=slope.shape[:3]) for name, slope in exact.items()}
@@ -134,7 +132,10 @@ def pullback_transposes_the_gradient(probe: Probe) -> str:
         back.actions.shape == probe.actions.shape,
         f"pullback has derivatives {back.actions.shape} by actions {probe.actions.shape}.",
     )
-    mine = np.concatenate([back.starts, back.parameters], axis=1)
+    wanted = (probe.batch, len(world.parameters))
+    require(back.parameters.shape == wanted, f"pullback gives {back.parameters.shape} derivatives.")
+    columns = [world.parameters.index(name) for name in probe.names]
+    mine = np.concatenate([back.starts, back.parameters[:, columns]], axis=1)
     require(mine.shape == (probe.batch, len(wrt)), f"pullback gives {mine.shape} derivatives.")
     error = np.abs(mine - summed).max(axis=0)
     share = error / np.maximum(np.max(size, axis=0), 1e-6)

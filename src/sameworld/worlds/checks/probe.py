@@ -57,12 +57,19 @@ class Probe:
         start: Starts of B elements.
         actions: Actions [B, T, A].
         seed: Seed of the keys.
+        chosen: Parameters that are varied and differentiated; all if not given.
     """
 
     world: World
     start: Values | Context
     actions: Array
     seed: int
+    chosen: tuple[str, ...] | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Parameters that are varied and differentiated."""
+        return self.world.parameters.names if self.chosen is None else self.chosen
 
     @property
     def batch(self) -> int:
@@ -77,6 +84,10 @@ class Probe:
     def reset(self, parameters: Values | None = None, *, seed: int | None = None) -> State:
         """Reset the whole batch."""
         return self.world.reset(self.start, parameters, seed=self.seed if seed is None else seed)
+
+    def varied(self, batch: int) -> Values:
+        """Values of the chosen parameters near their means [batch, P], see ``varied``."""
+        return varied(self.world.parameters.marginal(self.names), batch)
 
     def walk(self, state: State, ticks: int | None = None, begin: int = 0) -> Iterator[State]:
         """States after each tick, under the probe's actions from tick ``begin``."""

@@ -97,7 +97,7 @@ def unknown_names_are_refused(probe: Probe) -> str:
 
 def unequal_batches_are_refused(probe: Probe) -> str:
     """Starts and parameters of different batch sizes raise ``SpecError``."""
-    values = varied(probe.world.parameters, probe.batch + 1)
+    values = probe.varied(probe.batch + 1)
     if not values.names:
         raise CheckSkipped("no named parameters")
     expect_spec_error(
@@ -170,6 +170,6 @@ def _history_of(probe: Probe, world: object) -> dict[str, np.ndarray]:
 
 
 def _some_parameters(probe: Probe) -> Values:
-    if not len(probe.world.parameters):
+    if not probe.names:
         raise CheckSkipped("no named parameters")
-    return varied(probe.world.parameters, probe.batch)
+    return probe.varied(probe.batch)
