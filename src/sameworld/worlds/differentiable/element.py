@@ -25,7 +25,6 @@ from sameworld.worlds.differentiable.typed import (
     asarray,
     checkpoint,
     fori_loop,
-    tree_map,
     zeros,
 )
 
@@ -153,17 +152,25 @@ class Element:
             ticks: Ticks to simulate, at most T; later rows are not filled.
         """
         leaves, plant = self.numbers(values)
-        longest = actions.shape[0] + 1
 
-        def advanced(step: jax.Array, now: Trace) -> Trace:
+        def advanced(step: jax.Array, now: tuple[Carry, jax.Array]) -> tuple[Carry, jax.Array]:
             tick, substep = step // self.substeps, step % self.substeps
-            end = self._stepped(leaves, plant, values, now.end, actions[tick], substep)
-            rows = tree_map(lambda kept, new: kept.at[tick + 1].set(new), now.rows, _row(end))
-            return Trace(end, rows)
+            end = self._stepped(leaves, plant, values, now[0], actions[tick], substep)
+            return end, now[1].at[tick + 1].set(_flat(end))
 
-        first = _row(carry)
-        rows = tree_map(lambda a: zeros((longest, *a.shape), a.dtype).at[0].set(a), first)
-        return fori_loop(0, ticks * self.substeps, advanced, Trace(carry, rows))
+        first = _flat(carry)
+        rows = zeros((actions.shape[0] + 1, len(first))).at[0].set(first)
+        end, rows = fori_loop(0, ticks * self.substeps, advanced, (carry, rows))
+        return Trace(end, self._unpacked(rows, carry))
+
+    def _unpacked(self, rows: jax.Array, like: Carry) -> Row:
+        """Rows [T+1, ...] from flat ones [T+1, n]."""
+        sizes = [a.shape[0] for a in (like.q, like.v, like.memory, like.control)]
+        ends = np.cumsum(sizes).tolist()
+        q, v, memory, control, converged = jnp.split(rows, ends, axis=1)
+        moving = rows[:, : ends[1]]
+        fine = jnp.all(jnp.isfinite(moving) & (jnp.abs(moving) < HUGE), axis=1)
+        return Row(q, v, memory, control, fine, converged[:, 0] > 0.5)
 
     def scanned(self, values: jax.Array, carry: Carry, actions: jax.Array) -> Trace:
         """As ``simulated``, for all actions, and differentiable in reverse.
@@ -175,21 +182,21 @@ class Element:
         def once(substep: jax.Array, now: tuple[Carry, jax.Array]) -> Carry:
             return self._stepped(leaves, plant, values, now[0], now[1], substep)
 
-        def tick(now: Carry, action: jax.Array) -> tuple[Carry, Row]:
+        def tick(now: Carry, action: jax.Array) -> tuple[Carry, jax.Array]:
             kept = checkpoint(once)
             if self.substeps == 1:
                 end = kept(asarray(0), (now, action))
-                return end, _row(end)
+                return end, _flat(end)
 
             def substep(state: Carry, k: jax.Array) -> tuple[Carry, None]:
                 return kept(k, (state, action)), None
 
             end, _ = jax.lax.scan(substep, now, arange(self.substeps))
-            return end, _row(end)
+            return end, _flat(end)
 
         end, rows = jax.lax.scan(tick, carry, actions)
-        rows = tree_map(lambda a, b: jnp.concatenate([a[None], b]), _row(carry), rows)
-        return Trace(end, rows)
+        rows = jnp.concatenate([_flat(carry)[None], rows])
+        return Trace(end, self._unpacked(rows, carry))
 
     def _stepped(
         self,
@@ -255,7 +262,7 @@ class Element:
         return found
 
 
-def _row(carry: Carry) -> Row:
-    moving = jnp.concatenate([carry.q, carry.v])
-    fine = jnp.all(jnp.isfinite(moving) & (jnp.abs(moving) < HUGE))
-    return Row(carry.q, carry.v, carry.memory, carry.control, fine, carry.converged)
+def _flat(carry: Carry) -> jax.Array:
+    """What is kept of a state, in one array: one write per tick."""
+    converged = jnp.where(carry.converged, 1.0, 0.0)[None]
+    return jnp.concatenate([carry.q, carry.v, carry.memory, carry.control, converged])

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from sameworld.worlds.compiled.engine import Model, mj
 from sameworld.worlds.differentiable.kinematics import Leaves, Pose, point_axes
-from sameworld.worlds.differentiable.spatial import multiplied, normalised, rotation_log
+from sameworld.worlds.differentiable.spatial import arranged, multiplied, normalised, rotation_log
 from sameworld.worlds.differentiable.structure import Bools, Index, Structure
-from sameworld.worlds.differentiable.typed import asarray, zeros
+from sameworld.worlds.differentiable.typed import asarray
 
 __all__ = ["Actuation", "Actuators", "actuated", "actuators_of", "springs", "weightless"]
 
@@ -156,6 +156,8 @@ def _clipped(a: Actuators, leaves: Leaves, joints: jax.Array) -> tuple[jax.Array
 
     Actuators of tendons are not held by a joint.
     """
+    if not len(a.clipped):
+        return joints, asarray(False)
     low, high = (leaves["dof_actfrcrange"][a.clipped, k] for k in (0, 1))
     total = joints[a.clipped]
     full = jnp.where((total <= low) | (total >= high), 1.0, 0.0)
@@ -165,25 +167,23 @@ def _clipped(a: Actuators, leaves: Leaves, joints: jax.Array) -> tuple[jax.Array
 
 def springs(s: Structure, leaves: Leaves, q: jax.Array) -> jax.Array:
     """Forces of joint springs [nv]."""
-    force = zeros(s.nv)
     joint, qpos, dof = s.scalars
     rest = leaves["qpos_spring"]
-    if len(joint):
-        force = force.at[dof].set(-leaves["jnt_stiffness"][joint] * (q - rest)[qpos])
+    parts = [(dof, -leaves["jnt_stiffness"][joint] * (q - rest)[qpos])]
     qpos, dof = s.turns
     if len(qpos):
         columns = qpos[:, None] + np.arange(4)
         back = normalised(rest[columns]) * np.array([1.0, -1.0, -1.0, -1.0])
         turn = rotation_log(multiplied(back, normalised(q[columns])))
         stiffness = leaves["jnt_stiffness"][s.dofs.joint[dof]]
-        force = force.at[dof[:, None] + np.arange(3)].set(-stiffness[:, None] * turn)
+        parts.append((dof[:, None] + np.arange(3), -stiffness[:, None] * turn))
     qpos, dof = s.shifts
     if len(qpos):
         columns = qpos[:, None] + np.arange(3)
         stiffness = leaves["jnt_stiffness"][s.dofs.joint[dof]]
         pull = -stiffness[:, None] * (q - rest)[columns]
-        force = force.at[dof[:, None] + np.arange(3)].set(pull)
-    return force
+        parts.append((dof[:, None] + np.arange(3), pull))
+    return arranged(s.nv, parts)
 
 
 def weightless(s: Structure, leaves: Leaves, pose: Pose, bodies: Index) -> jax.Array:

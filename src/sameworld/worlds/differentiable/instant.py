@@ -30,7 +30,7 @@ from sameworld.worlds.differentiable.tendons import (
     tension,
 )
 from sameworld.worlds.differentiable.touch import cone_rows, pyramid_rows, touching
-from sameworld.worlds.differentiable.typed import asarray, zeros
+from sameworld.worlds.differentiable.typed import asarray, optimization_barrier, zeros
 
 __all__ = ["Inputs", "Smooth", "accelerated", "smoothed"]
 
@@ -92,7 +92,8 @@ def smoothed(m: System, leaves: Leaves, q: jax.Array, v: jax.Array, given: Input
     slope = -jnp.diag(damping)
     if not s.is_disabled("SPRING"):
         force = force + springs(s, leaves, q)
-    if len(m.floating) and not s.is_disabled("GRAVITY"):
+    passive = not (s.is_disabled("SPRING") and s.is_disabled("DAMPER"))
+    if len(m.floating) and passive and not s.is_disabled("GRAVITY"):
         force = force + weightless(s, leaves, pose, m.floating)
     if m.tendons.count:
         force = force + tension(s, leaves, length, arms @ v) @ arms
@@ -100,7 +101,9 @@ def smoothed(m: System, leaves: Leaves, q: jax.Array, v: jax.Array, given: Input
     if m.actuators.count and not s.is_disabled("ACTUATION"):
         force = force + actuation.joints
         slope = slope + (actuation.moment.T * actuation.slope) @ actuation.moment
-    return Smooth(pose, bodies, mass, bias, actuation, length, arms, force, slope)
+    found = Smooth(pose, bodies, mass, bias, actuation, length, arms, force, slope)
+    # XLA on CPUs would otherwise compute the chain again for every use of it.
+    return optimization_barrier(found)
 
 
 def accelerated(
@@ -123,11 +126,9 @@ def accelerated(
         friction: Dry friction of dofs [nv].
         warm: A guess of the accelerations [nv].
     """
-    free = solved(at.mass, at.force)
     if not m.is_constrained:
-        return Solution(free, asarray(0), asarray(True))
-    problem = _problem(m, leaves, at, q, v, friction)
-    return minimised(m.layout, problem, free, warm, m.effort)
+        return Solution(solved(at.mass, at.force), asarray(0), asarray(True))
+    return minimised(m.layout, _problem(m, leaves, at, q, v, friction), warm, m.effort)
 
 
 def _problem(

@@ -15,6 +15,7 @@ from sameworld.worlds.differentiable.dynamics import solved
 from sameworld.worlds.differentiable.instant import Inputs, Smooth
 from sameworld.worlds.differentiable.kinematics import Leaves
 from sameworld.worlds.differentiable.spatial import (
+    arranged,
     cross,
     multiplied,
     normalised,
@@ -27,7 +28,7 @@ __all__ = ["displaced", "integrated_acceleration"]
 
 
 def integrated_acceleration(
-    s: Structure, leaves: Leaves, at: Smooth, v: jax.Array, given: Inputs, acceleration: jax.Array
+    s: Structure, leaves: Leaves, at: Smooth, v: jax.Array, given: Inputs, force: jax.Array
 ) -> jax.Array:
     """Change of velocity per second [nv] over the step.
 
@@ -37,14 +38,15 @@ def integrated_acceleration(
         at: The instant without constraints.
         v: Velocities [nv].
         given: What acts from outside.
-        acceleration: Accelerations under constraints [nv].
+        force: All forces, those of constraints too [nv].
     """
-    force = at.mass @ acceleration
+    if s.implicit and len(s.alone[0]) * 6 == s.nv:
+        return _gyroscopic(s, leaves, at, v, force, force)
     if s.implicit:
         found = solved(at.mass - s.timestep * _symmetric(s, at.slope), force)
         return _gyroscopic(s, leaves, at, v, force, found)
     if s.is_disabled("EULERDAMP") or s.is_disabled("DAMPER"):
-        return acceleration
+        return solved(at.mass, force)
     return solved(at.mass + s.timestep * jnp.diag(given.damping), force)
 
 
@@ -77,7 +79,10 @@ def _gyroscopic(
     matrix = at.mass[blocks] - s.timestep * at.slope[blocks]
     matrix = matrix + s.timestep * _bias_slope(leaves, at, bodies, v[columns[:, 3:]])
     solution = solve(matrix, force[columns][:, :, None])[:, :, 0]
-    return found.at[columns].set(solution)
+    if columns.size == s.nv:
+        return arranged(s.nv, [(columns, solution)])
+    other = np.setdiff1d(np.arange(s.nv), columns)
+    return arranged(s.nv, [(columns, solution), (other, found[other])])
 
 
 def _bias_slope(leaves: Leaves, at: Smooth, bodies: np.ndarray, spin: jax.Array) -> jax.Array:
@@ -105,13 +110,13 @@ def displaced(s: Structure, q: jax.Array, v: jax.Array, duration: float) -> jax.
     first, speeds = s.shifts
     if not len(s.turns[0]):
         return q + duration * v
-    new = q
-    if len(qpos):
-        new = new.at[qpos].add(duration * v[dof])
-    if len(first):
-        columns = first[:, None] + np.arange(3)
-        new = new.at[columns].add(duration * v[speeds[:, None] + np.arange(3)])
+    shift = first[:, None] + np.arange(3)
     quaternions, rates = s.turns
-    columns = quaternions[:, None] + np.arange(4)
+    turn = quaternions[:, None] + np.arange(4)
     step = rotation_exp(duration * v[rates[:, None] + np.arange(3)])
-    return new.at[columns].set(normalised(multiplied(q[columns], step)))
+    parts = [
+        (qpos, q[qpos] + duration * v[dof]),
+        (shift, q[shift] + duration * v[speeds[:, None] + np.arange(3)]),
+        (turn, normalised(multiplied(q[turn], step))),
+    ]
+    return arranged(s.nq, parts)

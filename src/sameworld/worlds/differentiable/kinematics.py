@@ -34,6 +34,8 @@ __all__ = ["Leaves", "Pose", "moved", "orientations", "point_axes", "posed"]
 #: Differentiable arrays of a model, by the names of ``mjModel``.
 Leaves: TypeAlias = Mapping[str, jax.Array]
 
+#: Selects the position in a rotation with a position beside it [3, 4].
+_LAST = np.array([0.0, 0.0, 0.0, 1.0])
 _HINGE, _SLIDE = int(mj.mjtJoint.mjJNT_HINGE), int(mj.mjtJoint.mjJNT_SLIDE)
 _BALL, _FREE = int(mj.mjtJoint.mjJNT_BALL), int(mj.mjtJoint.mjJNT_FREE)
 
@@ -157,12 +159,12 @@ def _composed(
     s: Structure, position: jax.Array, rotation: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
     """World transforms of links from those relative to the parent."""
+    place = jnp.concatenate([rotation, position[:, :, None]], axis=2)
     for ancestor in s.links.jumps:
-        above = rotation[ancestor]
-        position = position[ancestor] + transformed(above, position)
-        rotation = jnp.sum(above[:, :, :, None] * rotation[:, None, :, :], axis=2)
-        position, rotation = optimization_barrier((position, rotation))
-    return position, rotation
+        above = place[ancestor]
+        turned = jnp.sum(above[:, :, :3, None] * place[:, None, :, :], axis=2)
+        place = optimization_barrier(turned + above * _LAST)
+    return place[:, :, 3], place[:, :, :3]
 
 
 def moved(s: Structure, pose: Pose, v: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -36,6 +36,8 @@ HostTrace: TypeAlias = Traced[NDArray[Any]]
 
 _Key: TypeAlias = tuple[Any, ...]
 _KEPT = 64
+#: Elements simulated side by side on a CPU.
+_BLOCK = 8
 
 
 def bucket(size: int) -> int:
@@ -79,7 +81,11 @@ class Programs:
         extra = bucket(ticks) - ticks
         padded = np.pad(actions, ((0, 0), (0, extra), (0, 0)))
         found: HostTrace = self._mapped(
-            "simulated", self.element.simulated, (values, carry, padded), (np.asarray(ticks),)
+            "simulated",
+            self.element.simulated,
+            (values, carry, padded),
+            (np.asarray(ticks),),
+            block=_BLOCK,
         )
         return Traced(found.end, Kept(*(rows[:, : ticks + 1] for rows in found.rows)))
 
@@ -116,15 +122,19 @@ class Programs:
         function: Callable[..., Any],
         batched: tuple[Any, ...],
         shared: tuple[Any, ...],
+        block: int = 1,
     ) -> Any:
-        """Map a function over leading axes; results are numpy arrays."""
+        """Map a function over leading axes, ``block`` elements at a time.
+
+        Results are numpy arrays.
+        """
         count = len(jax.tree.leaves(batched)[0])
         parts = np.array_split(np.arange(count), max(1, min(self._threads, count)))
         if len(parts) == 1:
-            return self._run(key, function, batched, shared)
+            return self._run(key, function, batched, shared, block)
         with ThreadPoolExecutor(len(parts)) as pool:
             jobs = [
-                pool.submit(self._run, key, function, _rows(batched, part), shared)
+                pool.submit(self._run, key, function, _rows(batched, part), shared, block)
                 for part in parts
             ]
             found = [job.result() for job in jobs]
@@ -136,21 +146,27 @@ class Programs:
         function: Callable[..., Any],
         batched: tuple[Any, ...],
         shared: tuple[Any, ...],
+        block: int,
     ) -> Any:
         count = len(jax.tree.leaves(batched)[0])
-        size = bucket(count) if self._vector else _room(count)
+        block = 1 if self._vector else min(block, 1 << (count - 1).bit_length())
+        loops = -(-count // block)
+        size = bucket(count) if self._vector else block * _room(loops)
 
         def filled(array: NDArray[Any]) -> NDArray[Any]:
             array = np.asarray(array)
-            if size == count:
-                return array
-            return np.concatenate([array, np.repeat(array[-1:], size - count, axis=0)])
+            if size != count:
+                array = np.concatenate([array, np.repeat(array[-1:], size - count, axis=0)])
+            return array if block == 1 else array.reshape(size // block, block, *array.shape[1:])
 
         padded = jax.tree.map(filled, batched)
         shapes = [(a.shape, a.dtype.str) for a in jax.tree.leaves((padded, shared))]
+        together = function if block == 1 else _side_by_side(function)
         with jax.enable_x64(True):
-            program = self._compiled((key, *shapes), function, padded, shared)
-            found = program(np.asarray(count), padded, shared)
+            program = self._compiled((key, *shapes), together, padded, shared)
+            found = program(np.asarray(loops), padded, shared)
+            if block > 1:
+                found = _flattened(found)
             return _rows(found, slice(count))
 
     def _compiled(
@@ -170,6 +186,25 @@ class Programs:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(key)
         return found
+
+
+def _side_by_side(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Several elements in every operation: small arrays cost little more than smaller ones."""
+
+    def run(*arguments: Any) -> Any:
+        *batched, shared = arguments
+        return jax.vmap(function, in_axes=(*[0] * len(batched), None))(*batched, shared)
+
+    return run
+
+
+def _flattened(tree: Any) -> Any:
+    """Results [loops, block, ...] as [elements, ...]."""
+
+    def flat(array: jax.Array) -> NDArray[Any]:
+        return np.asarray(array).reshape(array.shape[0] * array.shape[1], *array.shape[2:])
+
+    return jax.tree.map(flat, tree)
 
 
 def _joined(*parts: NDArray[Any]) -> NDArray[Any]:

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 
 from sameworld.worlds.differentiable.cost import Layout, Problem, curved, evaluated, forces
 from sameworld.worlds.differentiable.dynamics import inverted
-from sameworld.worlds.differentiable.typed import asarray, zeros_like
+from sameworld.worlds.differentiable.typed import asarray
 
 __all__ = ["Effort", "Solution", "minimised"]
 
@@ -61,20 +61,17 @@ class _Progress(NamedTuple):
     converged: jax.Array
 
 
-def minimised(
-    layout: Layout, problem: Problem, free: jax.Array, warm: jax.Array, effort: Effort
-) -> Solution:
+def minimised(layout: Layout, problem: Problem, warm: jax.Array, effort: Effort) -> Solution:
     """Solve for the accelerations.
 
     Args:
         layout: Kinds of rows.
         problem: The problem.
-        free: Accelerations without constraints [nv].
         warm: A guess [nv], such as the accelerations of the step before.
         effort: When to stop.
     """
     fixed: Problem = jax.lax.stop_gradient(problem)
-    end = _searched(layout, fixed, *jax.lax.stop_gradient((free, warm)), effort)
+    end = _solved(layout, fixed, jax.lax.stop_gradient(warm), effort)
     at: jax.Array = jax.lax.stop_gradient(end.acceleration)
     residual = problem.jacobian @ at - problem.reference
     pull = problem.jacobian.T @ forces(layout, problem, residual)
@@ -86,16 +83,17 @@ def minimised(
     )
 
 
-def _searched(
-    layout: Layout, p: Problem, free: jax.Array, warm: jax.Array, effort: Effort
-) -> _Progress:
-    """Newton steps until one would not change anything; the last one is not taken."""
-    guesses = jnp.stack([free, warm])
+def _solved(layout: Layout, p: Problem, warm: jax.Array, effort: Effort) -> _Progress:
+    """Newton steps until one would not change anything; the last one is not taken.
 
-    def total(guess: jax.Array) -> jax.Array:
-        return _total(layout, p, guess)
-
-    best = jnp.argmin(jax.vmap(total)(guesses))
+    None at all where no row resists the free accelerations.
+    """
+    inverse = inverted(p.mass)
+    free = inverse @ p.smooth
+    costs = [evaluated(layout, p, p.jacobian @ a - p.reference) for a in (free, warm)]
+    inert = [a @ (0.5 * p.mass @ a - p.smooth) for a in (free, warm)]
+    better = costs[1].value + inert[1] < costs[0].value + inert[0]
+    resisted = jnp.any(costs[0].gradient != 0)
 
     def advanced(now: _Progress) -> _Progress:
         at = now.acceleration
@@ -123,18 +121,12 @@ def _searched(
         return ~now.converged & (now.iterations < effort.iterations) & fine
 
     first = _Progress(
-        acceleration=guesses[best],
-        inverse=zeros_like(p.mass),
+        acceleration=jnp.where(resisted & better, warm, free),
+        inverse=inverse,
         iterations=asarray(0),
-        converged=asarray(False),
+        converged=~resisted,
     )
     return jax.lax.while_loop(unfinished, advanced, first)
-
-
-def _total(layout: Layout, p: Problem, acceleration: jax.Array) -> jax.Array:
-    residual = p.jacobian @ acceleration - p.reference
-    cost = evaluated(layout, p, residual).value
-    return cost + acceleration @ (0.5 * p.mass @ acceleration - p.smooth)
 
 
 class _Direction(NamedTuple):

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
 
 from sameworld.worlds.differentiable.typed import zeros
 
 __all__ = [
+    "arranged",
     "cross",
     "matrix_of",
     "multiplied",
@@ -23,6 +26,18 @@ __all__ = [
 ]
 
 _TINY = 1e-30
+
+
+def arranged(size: int, parts: list[tuple[NDArray[np.intp], jax.Array]]) -> jax.Array:
+    """Array [size] that holds values [n] at places [n], and zeros elsewhere, by one gather."""
+    order = np.zeros(size, dtype=np.intp)
+    at = 1
+    for places, _ in parts:
+        order[places.reshape(-1)] = at + np.arange(places.size)
+        at += places.size
+    values = [values.reshape(-1) for _, values in parts]
+    whole = jnp.concatenate([np.zeros(1), *values])
+    return whole[order] if not np.array_equal(order, np.arange(1, at)) else whole[1:]
 
 
 def norm(vector: jax.Array) -> jax.Array:

@@ -15,7 +15,6 @@ from sameworld.worlds.differentiable.integrate import displaced, integrated_acce
 from sameworld.worlds.differentiable.kinematics import Leaves, posed
 from sameworld.worlds.differentiable.laws import Plant, Seen, Substep, acted
 from sameworld.worlds.differentiable.parameters import Writer
-from sameworld.worlds.differentiable.solve import Solution
 from sameworld.worlds.differentiable.system import System
 from sameworld.worlds.differentiable.tendons import tendon_motion, tendon_weights
 from sameworld.worlds.differentiable.typed import zeros
@@ -140,24 +139,24 @@ def stepped(
     """
     carry, given = inputs_of(m, leaves, plant, values, carry, action, substep)
     at = smoothed(m, leaves, carry.q, carry.v, given)
+    if not m.is_constrained:
+        return _advanced(m, leaves, carry, given, at, at.force)
     solution = accelerated(m, leaves, at, carry.q, carry.v, given.friction, carry.warm)
-    return _advanced(m, leaves, carry, given, at, solution)
+    carry = carry._replace(
+        warm=jax.lax.stop_gradient(solution.acceleration),
+        converged=carry.converged & solution.converged,
+    )
+    return _advanced(m, leaves, carry, given, at, at.mass @ solution.acceleration)
 
 
 def _advanced(
-    m: System, leaves: Leaves, carry: Carry, given: Inputs, at: Smooth, solution: Solution
+    m: System, leaves: Leaves, carry: Carry, given: Inputs, at: Smooth, force: jax.Array
 ) -> Carry:
+    """Integrate under all forces [nv]; what laws see late is kept if there are laws."""
     s = m.structure
-    change = integrated_acceleration(s, leaves, at, carry.v, given, solution.acceleration)
-    v = carry.v + s.timestep * change
-    warm: jax.Array = jax.lax.stop_gradient(solution.acceleration)
-    return Carry(
-        q=displaced(s, carry.q, v, s.timestep),
-        v=v,
-        warm=warm,
-        load=-at.bias,
-        drive=at.actuation.joints if m.actuators.count else carry.drive,
-        memory=carry.memory,
-        control=carry.control,
-        converged=carry.converged & solution.converged,
-    )
+    v = carry.v + s.timestep * integrated_acceleration(s, leaves, at, carry.v, given, force)
+    carry = carry._replace(q=displaced(s, carry.q, v, s.timestep), v=v)
+    if not m.groups:
+        return carry
+    drive = at.actuation.joints if m.actuators.count else carry.drive
+    return carry._replace(load=-at.bias, drive=drive)
