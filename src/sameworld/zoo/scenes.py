@@ -18,10 +18,12 @@ _PRIORS: dict[str, Callable[[], Belief]] = {
     "cart": priors.cart_prior,
     "cube": priors.cube_prior,
     "pendulum": priors.pendulum_prior,
+    "reacher": priors.reacher_prior,
     "rope": priors.rope_prior,
     "servo": priors.servo_prior,
     "sliding_box": priors.sliding_box_prior,
     "tensegrity": priors.tensegrity_prior,
+    "thrower": priors.thrower_prior,
 }
 _COMPONENTS: dict[str, Callable[[], tuple[Component, ...]]] = {
     "car": components.car_components,

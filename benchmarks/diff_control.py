@@ -1,0 +1,267 @@
+"""Control by gradient against CMA-ES: throw a ball to a target, bring an arm to rest at a point.
+
+Run: ``python -m benchmarks.diff_control [--out FILE.json] [--seed N]``.
+
+Optimal control (``throw``, ``reach``): cost = (miss / hit)^2 + mean squared share of the motors'
+limits / ``EFFORT``. Success: at most ``WITHIN`` times the lowest cost that ours converges to.
+Target alone (``throw_hit``, ``reach_hit``): no effort in the cost; success: a miss of at most one
+hit, 5 mm or 1 cm (``control_problems``). A target alone is one number (throw) or six (reach), which
+sampling finds with few rollouts, however many actions there are.
+
+Both methods shape the same numbers from the same start and stop at the first success. Ours is
+Levenberg-Marquardt, with Jacobians from reverse mode. CMA-ES has the defaults of pycma, begins
+again when it stops, and counts the best of its ``FIRST_STEPS``.
+
+The currency is one forward rollout of the differentiable world, as cheap as it gets in a batch of
+CMA-ES's size. Gradients, and our rollouts that go one by one, count what they cost in CPU time
+beside it, measured in the run. CMA-ES runs in MuJoCo itself, which moves alike; a run without
+success counts its whole budget, so ratios are lower bounds where ``*_cma_success`` is below 1.
+``*_cpu_ratio`` is CPU time of the best CMA-ES run with MuJoCo over that of ours; compilation
+(``*_compile_cpu_s``, from the disk cache where that is warm) is left out.
+
+Sources: Degrave et al., "A differentiable physics engine for deep learning in robotics", 2016,
+arXiv:1611.01652; de Avila Belbute-Peres et al., "End-to-end differentiable physics for learning and
+control", NeurIPS 2018; Hansen, arXiv:1604.00772.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.control_problems import Problem, Reach, Throw
+from benchmarks.convention import options, show, write_json
+from benchmarks.opponents.cma_control import Search, search
+from sameworld.core import World
+from sameworld.core.arrays import Array, Signals
+
+TARGETS = 6
+WITHIN = 1.1
+BUDGET = {"throw": 6000, "reach": 10000}
+FIRST_STEPS = (0.03, 0.1, 0.3)
+"""First steps of CMA-ES, in shares of the motors' limits."""
+ITERATIONS = 60
+CONVERGED = 1e-3
+"""Relative decrease of the cost at which ours stops."""
+REPEATS = 5
+
+
+# ---- ours --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Goal:
+    """A target, with the matrix of the effort (zero where only the target counts)."""
+
+    problem: Problem
+    target: Array
+    metric: Array
+
+    def costs(self, world: World, z: Array) -> Array:
+        """Costs [B] of numbers [B, K, A]."""
+        missed = self.missed(self.problem.seen(world, z))
+        flat = z.reshape(len(z), -1)
+        return np.sum(missed**2, axis=1) + np.einsum("bi,ij,bj->b", flat, self.metric, flat)
+
+    def missed(self, signals: Signals) -> Array:
+        """Miss in hits [B, R]."""
+        return self.problem.residuals(signals, self.target) / self.problem.hit
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tried:
+    """A point of our descent.
+
+    Attributes:
+        cost: Its cost.
+        forwards: Rollouts so far, one by one.
+        jacobians: Reverse passes so far, each for all residuals.
+        cpu_seconds: CPU time so far.
+        z: Its numbers [K, A].
+    """
+
+    cost: float
+    forwards: int
+    jacobians: int
+    cpu_seconds: float
+    z: Array
+
+
+def descend(goal: Goal, enough: float) -> list[Tried]:
+    """Levenberg-Marquardt until the cost is ``enough`` or converged; points accepted, in order."""
+    began, problem, metric = time.process_time(), goal.problem, goal.metric
+    z, damping, jacobians = problem.first.reshape(-1), 1e-2, 0
+    shape = problem.first.shape
+
+    def looked(at: Array) -> tuple[Signals, Array, float]:
+        signals = problem.seen(problem.world, at.reshape(1, *shape))
+        missed = goal.missed(signals)[0]
+        return signals, missed, float(missed @ missed + at @ metric @ at)
+
+    signals, missed, cost = looked(z)
+    path: list[Tried] = []
+    slope: Array | None = None
+    for forwards in range(1, ITERATIONS + 1):
+        if slope is None:
+            spent = time.process_time() - began
+            path.append(
+                Tried(
+                    cost=cost,
+                    forwards=forwards,
+                    jacobians=jacobians,
+                    cpu_seconds=spent,
+                    z=z.reshape(shape),
+                )
+            )
+            converged = len(path) > 1 and cost > (1 - CONVERGED) * path[-2].cost
+            if cost <= enough or converged:
+                break
+            slope = problem.jacobian(z.reshape(shape), signals).reshape(len(missed), -1)
+            slope, jacobians = slope / problem.hit, jacobians + 1
+        curve = slope.T @ slope + metric
+        ridge = damping * np.trace(curve) / len(z) * np.eye(len(z))
+        tried = z - np.linalg.solve(curve + ridge, slope.T @ missed + metric @ z)
+        found = looked(tried)
+        if found[2] < cost:
+            z, (signals, missed, cost), slope, damping = tried, found, None, damping / 10
+        else:
+            damping *= 5
+    return path
+
+
+# ---- costs -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Costs:
+    """CPU seconds of one call.
+
+    Attributes:
+        batched: A forward rollout within a batch of CMA-ES's size.
+        single: A forward rollout alone.
+        jacobian: A reverse pass for all residuals.
+        compiling: Compiling the two programs that gradients need.
+    """
+
+    batched: float
+    single: float
+    jacobian: float
+    compiling: float
+
+
+def measured(problem: Problem) -> Costs:
+    """Lowest CPU time of a few repeats, after a first call that compiles."""
+    z = problem.first
+    size = 4 + int(3 * math.log(z.size))
+    batch = np.repeat(z[None], size, axis=0)
+    signals = problem.seen(problem.world, z[None])
+    single, compiled = _cpu(lambda: problem.seen(problem.world, z[None]))
+    jacobian, more = _cpu(lambda: problem.jacobian(z, signals))
+    batched, _ = _cpu(lambda: problem.seen(problem.world, batch))
+    return Costs(
+        batched=batched / size, single=single, jacobian=jacobian, compiling=compiled + more
+    )
+
+
+def _cpu(call: Callable[[], object]) -> tuple[float, float]:
+    """CPU seconds of a call, and what the first one took."""
+    spent: list[float] = []
+    for _ in range(1 + REPEATS):
+        began = time.process_time()
+        call()
+        spent.append(time.process_time() - began)
+    return min(spent[1:]), spent[0]
+
+
+# ---- the benchmark -----------------------------------------------------------------------------
+
+
+def opponent(goal: Goal, threshold: float, seed: int) -> tuple[Search, float]:
+    """Best run of CMA-ES over its first steps, and its CPU seconds."""
+    problem = goal.problem
+
+    def costs(z: Array) -> Array:
+        return goal.costs(problem.engine, z.reshape(-1, *problem.first.shape))
+
+    best: tuple[Search, float] | None = None
+    for step in FIRST_STEPS:
+        budget = BUDGET[problem.name] if best is None else best[0].evaluations
+        began = time.process_time()
+        first = problem.first.reshape(-1)
+        found = search(costs, first, step, threshold, budget=budget, seed=seed)
+        spent = time.process_time() - began
+        if best is None or (found.success and found.evaluations < best[0].evaluations):
+            best = (found, spent)
+    assert best is not None
+    return best
+
+
+def compared(goal: Goal, costs: Costs, seed: int) -> tuple[float, ...]:
+    """Success, forwards and CPU seconds of both methods for one goal."""
+    path = descend(goal, 0.0 if goal.metric.any() else 1.0)
+    threshold = WITHIN * path[-1].cost if goal.metric.any() else 1.0
+    reached = next((p for p in path if p.cost <= threshold), path[-1])
+    confirmed = goal.costs(goal.problem.engine, reached.z[None])[0] <= 1.001 * threshold
+    paid = reached.forwards * costs.single + reached.jacobians * costs.jacobian
+    paid /= costs.batched
+    theirs, spent = opponent(goal, threshold, seed)
+    return (
+        float(confirmed),
+        paid,
+        float(theirs.success),
+        float(theirs.evaluations),
+        theirs.evaluations / paid,
+        spent / reached.cpu_seconds,
+    )
+
+
+def run(problem: Problem, costs: Costs, seed: int, *, effort: bool) -> dict[str, float]:
+    """Numbers of one problem over all targets."""
+    metric = problem.metric() if effort else 0 * problem.metric()
+    name = problem.name if effort else f"{problem.name}_hit"
+    rows: list[tuple[float, ...]] = []
+    for number in range(TARGETS):
+        goal = Goal(problem=problem, target=problem.target(1000 * seed + number), metric=metric)
+        rows.append(compared(goal, costs, number))
+    columns = ("target", "ours", "forwards", "CMA-ES", "forwards", "ratio", "CPU ratio")
+    show(f"{name}: forward rollouts until success", columns, [(k, *r) for k, r in enumerate(rows)])
+    table = np.array(rows)
+    keys = ("success", "forwards", "cma_success", "cma_forwards", "ratio", "cpu_ratio")
+    reduced = (np.mean, np.median, np.mean, np.median, np.median, np.median)
+    found = {
+        f"{name}_{key}": float(reduce(table[:, k]))
+        for k, (key, reduce) in enumerate(zip(keys, reduced, strict=True))
+    }
+    return found | {f"{name}_ratio_lowest": float(table[:, 4].min())}
+
+
+def paid(problem: Problem, costs: Costs) -> dict[str, float]:
+    """What calls cost."""
+    return {
+        f"{problem.name}_forward_ms": 1e3 * costs.batched,
+        f"{problem.name}_single_in_forwards": costs.single / costs.batched,
+        f"{problem.name}_gradient_in_forwards": costs.jacobian / costs.batched,
+        f"{problem.name}_compile_cpu_s": costs.compiling,
+    }
+
+
+def main(argv: Sequence[str] | None = None) -> dict[str, float]:
+    """Run the benchmark."""
+    opts = options(__doc__ or "", argv)
+    numbers: dict[str, float] = {}
+    for problem in (Throw(), Reach()):
+        costs = measured(problem)
+        numbers |= paid(problem, costs)
+        for effort in (True, False):
+            numbers |= run(problem, costs, opts.seed, effort=effort)
+    show("Control by gradient", ("number", "value"), sorted(numbers.items()))
+    write_json(opts.out, numbers)
+    return numbers
+
+
+if __name__ == "__main__":
+    main()
