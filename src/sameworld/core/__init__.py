@@ -28,6 +28,7 @@ from sameworld.core.records import Camera, Mesh, Splats
 from sameworld.core.rollout import rollout, simulate
 from sameworld.core.scene import Component, HistoryLine, Scene
 from sameworld.core.signals import check_episode
+from sameworld.core.silent import SilentGradient, silent_gradients
 from sameworld.core.spec import ChannelSpec, Spec
 from sameworld.core.values import Values
 from sameworld.core.world import (
@@ -91,6 +92,7 @@ __all__ = [
     "SceneError",
     "SignalMap",
     "SignalMapping",
+    "SilentGradient",
     "Spec",
     "SpecError",
     "Splats",
@@ -107,5 +109,6 @@ __all__ = [
     "predict",
     "predict_all",
     "rollout",
+    "silent_gradients",
     "simulate",
 ]

@@ -38,7 +38,7 @@ def lerp(period: float, values: Array, at: Array) -> Array:
 
 
 def pull_lerp(period: float, rows: int, weights: Array, at: Array) -> Array:
-    """Transpose of ``lerp``: weights [N, ...] at times ``at`` [N] s, brought to ticks [rows, ...]."""
+    """Transpose of ``lerp``: weights [N, ...] at times ``at`` [N] s, on ticks [rows, ...]."""
     index, share = _knots(period, rows, at)
     share = share.reshape(-1, *[1] * (weights.ndim - 1))
     found = np.zeros((rows, *weights.shape[1:]))

@@ -15,7 +15,16 @@ from identify_recordings import (
     record,
 )
 
-from sameworld.core import Belief, Channel, Episode, Parameter, Scene, Values, rollout
+from sameworld.core import (
+    Belief,
+    Channel,
+    Episode,
+    Parameter,
+    SameworldWarning,
+    Scene,
+    Values,
+    rollout,
+)
 from sameworld.stages.identify import identify
 from sameworld.worlds import build
 from sameworld.zoo import AnalyticCart, AnalyticPendulum
@@ -143,7 +152,9 @@ def test_a_parameter_that_changes_nothing_has_zero_gradient():
         Parameter(name=n, value=0.0, std=0.0, scope="episode") for n in world.spec.start.names
     )
     object.__setattr__(world, "spec", replace(world.spec, start=Belief(parameters=still)))
-    result = judged(world, idle, *CART)
+    with pytest.warns(SameworldWarning, match="changes nothing here") as heard:
+        result = judged(world, idle, *CART)
+    assert len(heard) == len(CART)
     for name in CART:
         row = result.verdict(name)
         assert row.verdict == "zero gradient"

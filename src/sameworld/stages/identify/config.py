@@ -43,7 +43,7 @@ class IdentifyConfig:
         rounds: Most rounds of re-estimating residual scales, robust weights and spreads between
             sessions; they end when scales change by less than 2 %.
         search: How other starts of the search are proposed.
-        optimiser: ``least_squares`` needs a Jacobian, a column per parameter; ``lbfgs`` and ``adam``
+        optimiser: ``least_squares`` needs a Jacobian, a column per parameter; ``lbfgs``, ``adam``
             descend by reverse-mode slopes, which cost the same however many parameters there are
             (the world must declare ``gradient`` and ``pullback``); ``auto`` takes least squares up
             to 200 parameters.

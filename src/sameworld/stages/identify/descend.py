@@ -69,7 +69,7 @@ def adam(
     for step in range(config.slopes):
         if tick is not None:
             tick(step)
-        here = settled(problem, here)
+        here = settled(problem, here, steps=1)
         found = slopes(problem, here, config, frames)
         costs = [slope.cost for slope in found]
         best = _better(best, costs, here)

@@ -23,17 +23,20 @@ from sameworld.maths.transforms import Transform
 from sameworld.stages.identify.config import IdentifyConfig
 from sameworld.stages.identify.eliminate import Linear
 from sameworld.stages.identify.hierarchy import Hierarchy
+from sameworld.stages.identify.optimum import Optimum
 from sameworld.stages.identify.problem import Problem, Window, held_for
 from sameworld.stages.identify.result import SearchStart
 from sameworld.stages.identify.scales import Scales, estimate_scales
 from sameworld.stages.identify.search import Memory, Search, ticking
 from sameworld.stages.identify.sessions import Sessions, own_names, session_names
-from sameworld.stages.identify.solve import Optimum, optimise
+from sameworld.stages.identify.solve import chosen_optimiser, optimise
 from sameworld.stages.identify.steps import LADDER, choose_steps
 from sameworld.stages.identify.windows import cut, trusted_length
 
-__all__ = ["Fitted", "fit_parameters", "pose", "rescaled", "stepped", "weighed"]
+__all__ = ["MOST_JUDGED", "Fitted", "fit_parameters", "pose", "rescaled", "stepped", "weighed"]
 
+#: Most parameters with intervals and verdicts where a descent was chosen, not least squares.
+MOST_JUDGED = 300
 #: Relative change of a residual scale, and of a spread between sessions, that ends the rounds.
 _SETTLED, _SPREAD_SETTLED = 0.02, 0.05
 #: Fewest rounds in which spreads between sessions are estimated.
@@ -176,6 +179,7 @@ def fit_parameters(
     problem, best, more = _settled(problem, best, config, memory, report, label)
     problem = weighed(problem, best.u, best.starts, config)
     problem = problem if problem.warmup else replace(problem, rates=True)
+    problem = replace(problem, bare=_is_bare(problem, config))
     linear = Linear.at(problem, best.u, best.starts)
     return Fitted(
         problem=problem,
@@ -186,6 +190,19 @@ def fit_parameters(
         simulations=spent + more,
         hierarchy=Hierarchy.at(problem, linear) if problem.sessions.extra else None,
     )
+
+
+def _is_bare(problem: Problem, config: IdentifyConfig) -> bool:
+    """Whether there are too many parameters for derivatives of all residuals by each."""
+    if chosen_optimiser(problem, config) == "least_squares":
+        return False
+    bare = len(problem.names) > MOST_JUDGED
+    if bare and problem.sessions.extra:
+        raise FitError(
+            f"'per_session' compares sessions by derivatives, for at most {MOST_JUDGED} free "
+            f"parameters; {len(problem.names)} are free. Free fewer, or leave 'per_session' empty."
+        )
+    return bare
 
 
 def _check_scored(problem: Problem) -> None:
@@ -289,6 +306,8 @@ def stepped(problem: Problem, u: Array, starts: Array, config: IdentifyConfig) -
     Rough ones leave exact derivatives aside unless these are asked for: between two jumps of a cost
     the slope says nothing of its trend.
     """
+    if chosen_optimiser(problem, config) != "least_squares":
+        return replace(problem, exact=True, central=False)
     if config.difference > 0:
         return problem
     steps = choose_steps(problem, u, starts)

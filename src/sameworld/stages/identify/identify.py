@@ -34,12 +34,19 @@ from sameworld.stages.identify.problem import Problem
 from sameworld.stages.identify.result import HoldoutScore, IdentifyResult
 from sameworld.stages.identify.roughness import roughness
 from sameworld.stages.identify.sessions import own_names, session_names, without_own
+from sameworld.stages.identify.silence import warn_of_silence
+from sameworld.stages.identify.solve import chosen_optimiser
 from sameworld.stages.identify.torque.config import TorqueConfig
+from sameworld.stages.identify.unjudged import unjudged, unknown_spread
 from sameworld.stages.identify.verdicts import Judged, judge_all
 
 __all__ = ["check_inputs", "identify"]
 
 _FOLDS = 5
+_UNJUDGED = (
+    "Parameters are too many for intervals and verdicts: trust the held-out errors. Prediction "
+    "intervals come from episodes that were fitted, and may be too narrow.",
+)
 
 
 def identify(
@@ -172,13 +179,7 @@ def _identify_parameters(
     found = found.widened(
         roughness(final.problem, final.optimum.u, final.optimum.starts, found.covariance, config)
     )
-    judged = judge_all(
-        final.problem,
-        final.linear,
-        found,
-        before=np.array([world.parameters[n].value for n in final.problem.names]),
-        determined=config.determined,
-    )
+    judged = _judged(world, final, found, config)
     levels = _levels(final, found, config)
     posterior = _posterior(final, found, levels)
     predictions = _cross_fitted(world, final, episodes, units, config)
@@ -188,10 +189,20 @@ def _identify_parameters(
     accepted = score is None or score.passed
     belief = world.parameters.updated(posterior) if accepted else world.parameters
     _warn_of_delays(result)
+    warn_of_silence(final.problem, final.linear)
     placed = tuple(_with_start(e, final, i) for i, e in enumerate(episodes))
     if levels is not None and accepted:
         placed = tuple(levels.placed(e) for e in placed)
     return world.with_belief(belief), placed, result
+
+
+def _judged(world: World, final: Fitted, found: Spread, config: IdentifyConfig) -> Judged:
+    before = np.array([world.parameters[n].value for n in final.problem.names])
+    if final.problem.bare:
+        return unjudged(final.problem, final.u, before)
+    return judge_all(
+        final.problem, final.linear, found, before=before, determined=config.determined
+    )
 
 
 def _own(world: World, config: IdentifyConfig) -> tuple[str, ...]:
@@ -208,6 +219,8 @@ def _units(episodes: Sequence[Episode], config: IdentifyConfig) -> list[list[int
 
 def _spread(fitted: Fitted, config: IdentifyConfig) -> Spread:
     options = {"bootstrap": config.bootstrap, "seed": config.seed}
+    if fitted.problem.bare:
+        return unknown_spread(fitted.problem, fitted.linear)
     if fitted.hierarchy is None:
         return spread(fitted.problem, fitted.linear, **options)
     return session_spread(fitted.problem, fitted.linear, fitted.hierarchy, **options)
@@ -252,8 +265,11 @@ def _cross_fitted(
     """Predict every episode by parameters that had not seen it, nor its session if these differ.
 
     Leaving a fold out moves the estimate by one Gauss-Newton step, whose pieces are at hand: no
-    fit is repeated.
+    fit is repeated. Where parameters are too many for that, all of them are predicted as fitted.
     """
+    if fitted.problem.bare:
+        known = _moved(world, fitted, fitted.u)
+        return predict_all(known, episodes, config.warmup, seed=config.seed)
     scores, pieces, prior = influence(fitted.problem, fitted.linear)
     if fitted.hierarchy is not None:
         pieces = fitted.hierarchy.marginal(fitted.problem.sessions.scale)[0]
@@ -346,6 +362,13 @@ def _result(
     delays = delay_audit(*_audited(final))
     relative = np.sqrt(np.maximum(np.diag(found.covariance), 0)).tolist()
     ratios = [v.misfit for v in judged.verdicts if np.isfinite(v.misfit)]
+    advice = advise(
+        judged.verdicts,
+        delays,
+        episodes=len(episodes),
+        determined=config.determined,
+        relative=relative,
+    )
     return IdentifyResult(
         posterior=posterior,
         naive_covariance=found.naive * np.outer(slope, slope),
@@ -356,14 +379,7 @@ def _result(
         holdout=score,
         residuals=residual_summaries(final.problem, final.before, final.linear),
         delays=delays,
-        advice=_search_advice(final, trial)
-        + advise(
-            judged.verdicts,
-            delays,
-            episodes=len(episodes),
-            determined=config.determined,
-            relative=relative,
-        ),
+        advice=_search_advice(final, trial) + (_UNJUDGED if final.problem.bare else advice),
         searches=(trial or final).searches,
         cost=final.optimum.cost,
         history=(trial or final).optimum.history,
@@ -373,6 +389,7 @@ def _result(
         cpu_seconds=time.process_time() - began,
         seed=config.seed,
         derivatives="exact" if final.problem.exact else "differences",
+        optimiser=chosen_optimiser(final.problem, config),
     )
 
 

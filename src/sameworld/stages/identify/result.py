@@ -246,7 +246,7 @@ class IdentifyResult:
             what to expect of a new session (the spread between sessions included).
         naive_covariance: J'J covariance in the parameters' units [P, P].
         covariance_kind: ``episode sandwich``, ``window sandwich``, ``block bootstrap``,
-            ``session sandwich`` or ``session model``.
+            ``session sandwich`` or ``session model``; ``left out`` if parameters are too many.
         misfit_factor: Root mean square ratio of default over J'J spread, over parameters.
         verdicts: One row per fitted parameter.
         combinations: Combinations that are determined although their parts are not.
@@ -266,6 +266,7 @@ class IdentifyResult:
         blocks_only: Whether a world with ``fit`` trained blocks instead of named parameters.
         derivatives: How residuals were differentiated: ``exact`` by the world's own gradient,
             ``differences`` by batched rollouts; ``none`` for blocks.
+        optimiser: What minimised the cost; ``none`` for blocks.
         sessions: Population and sessions of each parameter that differs between sessions.
     """
 
@@ -289,6 +290,7 @@ class IdentifyResult:
     seed: int
     blocks_only: bool = False
     derivatives: Literal["exact", "differences", "none"] = "none"
+    optimiser: Literal["least_squares", "lbfgs", "adam", "none"] = "none"
     sessions: tuple[SessionSpread, ...] = ()
 
     def verdict(self, name: str) -> ParameterVerdict:

@@ -138,15 +138,21 @@ def pulled(
     return back
 
 
-def settled(problem: Problem, points: Sequence[Point]) -> list[Point]:
-    """The points with starts that the warm-up rows demand; unchanged where starts are joint."""
+def settled(problem: Problem, points: Sequence[Point], steps: int = _SETTLING) -> list[Point]:
+    """The points with starts that the warm-up rows demand; unchanged where starts are joint.
+
+    Args:
+        problem: The problem.
+        points: Coordinates, and starts to begin from.
+        steps: Gauss-Newton steps.
+    """
     if not problem.warmup:
         return list(points)
     found: list[Point] = []
     for u, starts in points:
-        for _ in range(_SETTLING):
-            steps = [-left_inverse(j) @ r for r, j, _ in _heads(problem, u, starts)]
-            starts = moved(problem, starts, np.stack(steps))
+        for _ in range(steps):
+            moves = [-left_inverse(j) @ r for r, j, _ in _heads(problem, u, starts)]
+            starts = moved(problem, starts, np.stack(moves))
         found.append((u, starts))
     return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,11 @@ from sameworld.core.checkpoint import Checkpoint
 from sameworld.core.progress import Progress, Report
 from sameworld.maths.robust import mad_scale
 from sameworld.stages.identify.config import IdentifyConfig
+from sameworld.stages.identify.descend import adam
+from sameworld.stages.identify.optimum import Optimum
 from sameworld.stages.identify.problem import Problem
 from sameworld.stages.identify.result import SearchStart
-from sameworld.stages.identify.solve import Optimum, optimise, proposals, search_by_cma
+from sameworld.stages.identify.solve import chosen_optimiser, optimise, proposals, search_by_cma
 
 __all__ = ["Memory", "Polished", "Search", "ticking"]
 
@@ -57,6 +59,8 @@ class Search:
     def run(self) -> list[Polished]:
         """Polish the given values; unless they explain the data to the noise, others too."""
         points = proposals(self.problem, self.config)
+        if chosen_optimiser(self.problem, self.config) != "least_squares":
+            return self._descended(points)
         found = [self._grown(points[0])]
         if len(points) == 1 or self._explained(found[0].optimum):
             return found
@@ -68,6 +72,25 @@ class Search:
         for turn, k in enumerate(order):
             tick = ticking(self.report, self.label, self.config, 1 + turn, 1 + len(order))
             found.append(self.polish(points[k], costs[k], f"search{1 + turn}", tick))
+        return found
+
+    def _descended(self, points: Array) -> list[Polished]:
+        """Descend from the given values; unless they explain the data, from others as one batch."""
+        found = [self.polish(points[0], np.nan, "search0")]
+        if len(points) == 1 or self._explained(found[0].optimum):
+            return found
+        costs = [self._cost(k, point, len(points)) for k, point in enumerate(points)]
+        order = [int(k) for k in np.argsort(costs) if k != 0][: self.config.polished]
+        tick = ticking(self.report, self.label, self.config, 1, 2)
+        batch = cache(
+            lambda: adam(self.problem, [points[k] for k in order], self.starts, self.config, tick)
+        )
+        for turn, k in enumerate(order):
+            optimum = self.memory.optimum(f"search{1 + turn}", lambda turn=turn: batch()[turn])
+            found.append(self._row(points[k], costs[k], optimum))
+        best = min(found, key=lambda row: row.optimum.cost)
+        if best is not found[0] and self.config.optimiser != "adam":
+            found.append(self.polish(best.optimum.u, best.optimum.cost, "polished"))
         return found
 
     def polish(
@@ -115,7 +138,8 @@ def ticking(
     report: Report, stage: str, config: IdentifyConfig, turn: int = 0, turns: int = 1
 ) -> Callable[[int], None]:
     """What ``optimise`` calls to report how far optimisation ``turn`` of ``turns`` is, at worst."""
-    each = config.evaluations
+    descends = config.optimiser in ("lbfgs", "adam")
+    each = config.slopes if descends else config.evaluations
 
     def tick(done: int) -> None:
         finished = turn * each + min(done, each)

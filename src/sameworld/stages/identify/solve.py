@@ -18,7 +18,7 @@ from sameworld.stages.identify.eliminate import Eliminated
 from sameworld.stages.identify.optimum import Optimum
 from sameworld.stages.identify.problem import Problem
 
-__all__ = ["Optimum", "chosen_optimiser", "optimise", "proposals", "search_box", "search_by_cma"]
+__all__ = ["chosen_optimiser", "optimise", "proposals", "search_box", "search_by_cma"]
 
 _WIDE = 3.0
 #: Parameters up to which least squares is the usual optimiser.
