@@ -17,6 +17,8 @@ arXiv:2405.05941; `tools/sysid/sysid.py` of simpler-env/SimplerEnv at commit 25b
 `simulated_annealing/sa.py` of nathanrooy/simulated-annealing at commit 293e2b0.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from benchmarks.arm_problem import NAMES, ArmProblem, Array, RolloutCounter, simulate
@@ -33,7 +35,7 @@ LAST_MOVE = 0.003
 
 def fit(problem: ArmProblem, *, start_known: bool, seed: int) -> Fit:
     """Anneal from the middle of the unit box, the nominal values, for 1500 rollouts."""
-    clock, counter, rng = cpu_clock(), RolloutCounter(), np.random.default_rng(seed)
+    clock, counter = cpu_clock(), RolloutCounter()
     qpos, qvel = start_of(problem, start_known=start_known)
 
     def error(box: Array) -> float:
@@ -41,24 +43,39 @@ def fit(problem: ArmProblem, *, start_known: bool, seed: int) -> Fit:
         predicted = simulate(problem, factors, qpos[None], qvel[None], counter)[0]
         return float(np.mean(np.linalg.norm(predicted - problem.positions, axis=1)))
 
-    here = best = np.full(len(NAMES), 0.5)
-    here_error = best_error = start_error = error(here)
-    while counter.rollouts < MAX_ROLLOUTS:
-        progress = counter.rollouts / MAX_ROLLOUTS
-        temperature = start_error * _geometric(FIRST_TEMPERATURE, LAST_TEMPERATURE, progress)
-        move = _geometric(FIRST_MOVE, LAST_MOVE, progress) * rng.uniform(-1.0, 1.0, len(NAMES))
-        there = np.clip(here + move, 0.0, 1.0)
-        there_error = error(there)
-        if rng.random() < np.exp(min(0.0, (here_error - there_error) / temperature)):
-            here, here_error = there, there_error
-        if there_error < best_error:
-            best, best_error = there, there_error
+    best = anneal(error, len(NAMES), most=MAX_ROLLOUTS, rng=np.random.default_rng(seed))
     return Fit(
         label="annealing",
         factors=factors_from_box(best),
         rollouts=counter.rollouts,
         cpu_seconds=clock(),
     )
+
+
+def anneal(
+    error: Callable[[Array], float], size: int, *, most: int, rng: np.random.Generator
+) -> Array:
+    """Best point [size] of the unit box that annealing from its middle sees.
+
+    Args:
+        error: What is made small.
+        size: Number of parameters.
+        most: Number of points that are tried.
+        rng: Source of moves.
+    """
+    here = best = np.full(size, 0.5)
+    here_error = best_error = start_error = error(here)
+    for tried in range(1, most):
+        progress = tried / most
+        temperature = start_error * _geometric(FIRST_TEMPERATURE, LAST_TEMPERATURE, progress)
+        move = _geometric(FIRST_MOVE, LAST_MOVE, progress) * rng.uniform(-1.0, 1.0, size)
+        there = np.clip(here + move, 0.0, 1.0)
+        there_error = error(there)
+        if rng.random() < np.exp(min(0.0, (here_error - there_error) / temperature)):
+            here, here_error = there, there_error
+        if there_error < best_error:
+            best, best_error = there, there_error
+    return best
 
 
 def _geometric(first: float, last: float, progress: float) -> float:

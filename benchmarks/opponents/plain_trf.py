@@ -9,6 +9,8 @@ large-scale bound-constrained minimization problems", SIAM J. Sci. Comput. 21 (1
 `scipy.optimize.least_squares(method="trf")`.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.optimize import least_squares
 
@@ -40,6 +42,22 @@ def fit(problem: ArmProblem, *, start_known: bool, seed: int) -> Fit:
         predicted = simulate(problem, factors, *starts, counter)
         return ((predicted - problem.positions) / problem.noise_sd).reshape(len(factors), -1)
 
+    return Fit(
+        label="plain TRF",
+        factors=np.exp(descend(residuals, len(NAMES))),
+        rollouts=counter.rollouts,
+        cpu_seconds=clock(),
+    )
+
+
+def descend(residuals: Callable[[Array], Array], size: int) -> Array:
+    """Log-factors [size] that the method finds from the nominal values.
+
+    Args:
+        residuals: Residuals over the noise [N, R] at log-factors [N, size] or [size].
+        size: Number of parameters.
+    """
+
     def jacobian(logs: Array) -> Array:
         points = logs + DIFFERENCE_STEP * np.vstack([np.zeros(logs.size), np.eye(logs.size)])
         values = residuals(points)
@@ -47,7 +65,7 @@ def fit(problem: ArmProblem, *, start_known: bool, seed: int) -> Fit:
 
     result = least_squares(
         lambda logs: residuals(logs)[0],
-        np.zeros(len(NAMES)),
+        np.zeros(size),
         jacobian,
         bounds=(np.log(FACTOR_LOW), np.log(FACTOR_HIGH)),
         method="trf",
@@ -56,9 +74,4 @@ def fit(problem: ArmProblem, *, start_known: bool, seed: int) -> Fit:
         gtol=TOLERANCE,
         max_nfev=MAX_EVALUATIONS,
     )
-    return Fit(
-        label="plain TRF",
-        factors=np.exp(result.x),
-        rollouts=counter.rollouts,
-        cpu_seconds=clock(),
-    )
+    return np.asarray(result.x)
