@@ -40,6 +40,7 @@ class Problem(ABC):
         hit: Miss that counts as one.
         basis: Weights of the numbers at every tick [T, K].
         first: Where both methods begin [K, A].
+        parameters: Parameters of the worlds, those of the scene if not given.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Problem(ABC):
     hit: float
     basis: Array
     first: Array
+    parameters: Values | None = None
 
     @cached_property
     def world(self) -> DifferentiableWorld:
@@ -71,14 +73,15 @@ class Problem(ABC):
 
     def seen(self, world: World, z: Array) -> Signals:
         """Signals [B, T+1, ...] of numbers [B, K, A]."""
-        return rollout(world, Values.none(), self.actions(z)).signals
+        actions = self.actions(z)
+        return rollout(world, Values.none(), actions, parameters=self.parameters).signals
 
     def jacobian(self, z: Array, signals: Signals) -> Array:
         """Derivatives [R, K, A] of the residuals of one element, by one reverse pass."""
         weights = self.weights(signals)
         actions = np.repeat(self.actions(z[None]), len(next(iter(weights.values()))), axis=0)
         start = self.world.spec.start.mean.broadcast(len(actions))
-        back = self.world.pullback(start, actions, weights).actions
+        back = self.world.pullback(start, actions, weights, self.parameters).actions
         return np.einsum("tk,rta->rka", self.basis, back * self.limits)
 
     def metric(self) -> Array:

@@ -131,6 +131,26 @@ def reacher_prior() -> Belief:
     )
 
 
+def tether_prior() -> Belief:
+    """Masses, friction on the table, the two halves of the tether, and what drives the hand."""
+    known = {
+        "body:hand.mass": (1.0, "kg"),
+        "body:knot.mass": (0.05, "kg"),
+        "body:puck.mass": (0.1, "kg"),
+        "pair:knot_geom+table.friction.slide": (0.4, ""),
+        "pair:puck_geom+table.friction.slide": (0.4, ""),
+        **{f"tendon:{half}.stiffness": (150.0, "N/m") for half in ("upper", "lower")},
+        **{f"tendon:{half}.damping": (1.0, "N s/m") for half in ("upper", "lower")},
+        **{f"joint:hand_{axis}.damping": (20.0, "N s/m") for axis in "xy"},
+        **{f"actuator:servo_{axis}.kp": (400.0, "N/m") for axis in "xy"},
+    }
+    return Belief(
+        parameters=tuple(
+            _scale(name, value, value / 4, 4 * value, unit) for name, (value, unit) in known.items()
+        )
+    )
+
+
 def thrower_prior() -> Belief:
     """Masses of ball and links."""
     return Belief(

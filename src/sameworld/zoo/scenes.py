@@ -23,6 +23,7 @@ _PRIORS: dict[str, Callable[[], Belief]] = {
     "servo": priors.servo_prior,
     "sliding_box": priors.sliding_box_prior,
     "tensegrity": priors.tensegrity_prior,
+    "tether": priors.tether_prior,
     "thrower": priors.thrower_prior,
 }
 _COMPONENTS: dict[str, Callable[[], tuple[Component, ...]]] = {
@@ -42,7 +43,9 @@ def scene(name: str) -> Scene:
     Args:
         name: One of ``scene_names()``: a tossed ``cube``, a driven ``pendulum``, a ``cart`` on a
             rail, a seven-joint ``arm``, a ``sliding_box`` on a table, a hanging ``rope``,
-            a ``servo`` with gear friction and firmware, a ``car``, a three-bar ``tensegrity``.
+            a ``servo`` with gear friction and firmware, a ``car``, a three-bar ``tensegrity``, a
+            planar ``reacher`` of four links, a ``thrower`` with a ball in its cup, a ``tether``
+            that casts a puck over a table.
 
     Raises:
         SceneError: There is none of that name.
