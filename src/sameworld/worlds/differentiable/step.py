@@ -19,7 +19,7 @@ from sameworld.worlds.differentiable.system import System
 from sameworld.worlds.differentiable.tendons import tendon_motion, tendon_weights
 from sameworld.worlds.differentiable.typed import zeros
 
-__all__ = ["Carried", "Carry", "completed", "inputs_of", "plant_of", "stepped"]
+__all__ = ["Carried", "Carry", "completed", "derived", "inputs_of", "plant_of", "stepped"]
 
 _A = TypeVar("_A")
 

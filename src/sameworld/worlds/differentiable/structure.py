@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sameworld.worlds.compiled.engine import Model, mj
 
-__all__ = ["Bools", "Index", "Structure", "is_disabled", "structure_of"]
+__all__ = ["Bools", "Dofs", "Index", "Links", "Structure", "is_disabled", "structure_of"]
 
 Index: TypeAlias = NDArray[np.intp]
 Bools: TypeAlias = NDArray[np.bool_]

@@ -29,7 +29,17 @@ from sameworld.worlds.differentiable.spatial import matrix_of, transformed
 from sameworld.worlds.differentiable.structure import Index, Structure, is_disabled
 from sameworld.worlds.differentiable.typed import zeros
 
-__all__ = ["Cones", "Pairs", "Touching", "cone_rows", "pairs_of", "pyramid_rows", "touching"]
+__all__ = [
+    "Cones",
+    "Kind",
+    "Pairs",
+    "Touching",
+    "candidates",
+    "cone_rows",
+    "pairs_of",
+    "pyramid_rows",
+    "touching",
+]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

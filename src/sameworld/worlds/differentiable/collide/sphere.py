@@ -13,8 +13,18 @@ import jax.numpy as jnp
 from sameworld.worlds.differentiable.collide.contacts import Contacts, Shape, contacts
 from sameworld.worlds.differentiable.collide.frame import MINVAL, frames, unit
 
-__all__ = ["Touch", "ball_ball", "ball_box", "sphere_box", "sphere_capsule", "sphere_cylinder"]
-__all__ += ["sphere_sphere"]
+__all__ = [
+    "Touch",
+    "ball_ball",
+    "ball_box",
+    "fallback_normal",
+    "in_world",
+    "one_slot",
+    "sphere_box",
+    "sphere_capsule",
+    "sphere_cylinder",
+    "sphere_sphere",
+]
 
 
 class Touch(NamedTuple):
