@@ -123,7 +123,7 @@ def pushed(batch=2, ticks=8):
 
 @pytest.mark.slow
 def test_the_lower_friction_of_a_pair_is_silent_and_the_scene_knows_why(sliding):
-    from sameworld.worlds.differentiable.detector import silent_gradients
+    from sameworld.worlds.differentiable import silent_gradients
 
     start, actions = pushed()
     names = (LOWER, HIGHER, "start:slide.vel")
