@@ -25,6 +25,8 @@ from sameworld.worlds.differentiable import DifferentiableConfig, differentiable
 from sameworld.worlds.differentiable.programs import bucket
 from sameworld.worlds.explicit import ExplicitConfig
 
+#: Parameters by which the hinge is differentiated; always eight names, so that programs are shared.
+FEW = ("body:rod.mass", "joint:elbow.damping", "option:gravity.z")
 LATE = {"sensor:elbow.pos.delay": 0.013, "sensor:elbow.pos.gain": 1.2, "sensor:elbow.vel.bias": 0.3}
 
 
@@ -50,8 +52,7 @@ def drive(world, batch, ticks, seed=0):
 
 
 def test_it_keeps_the_contract_of_a_world(world):
-    few = ["body:rod.mass", "joint:elbow.damping", "option:gravity.z", *LATE]
-    report = check_world(world, actions=drive(world, 2, 8), parameters=few)
+    report = check_world(world, actions=drive(world, 2, 8), parameters=[*FEW, *LATE])
     report.raise_if_failed()
     assert {row.name for row in report.rows if row.outcome == "skip"} == {
         "fit returns a new world",
@@ -194,11 +195,12 @@ def test_dry_friction_that_the_scene_lacks_is_differentiated(world):
 
 def test_an_offset_of_an_action_moves_all_ticks(world):
     acts = drive(world, 2, 8)
-    start = Values.none(2)
-    slope = world.gradient(start, acts, Values.none(2), ("action:motor",), seed=0)["elbow.vel"]
+    start, wrt = Values.none(2), ("action:motor", "start:elbow.vel", *FEW, *LATE)
+    found = world.gradient(start, acts, Values.none(2), wrt, seed=0)
+    slope = found["elbow.vel"][..., :1]
     runs = [rollout(world, start, acts + side).signals["elbow.vel"] for side in (1e-6, -1e-6)]
     assert np.allclose(slope[:, :, 0, 0], (runs[0] - runs[1]) / 2e-6, rtol=1e-6, atol=1e-8)
-    back = world.pullback(start, acts, {"elbow.vel": np.ones((2, 9, 1))})
+    back = world.pullback(start, acts, {"elbow.vel": np.ones((2, 9, 1))}, wrt=wrt)
     assert np.allclose(back.actions.sum(axis=(1, 2)), slope.sum(axis=(1, 2, 3)), rtol=1e-10)
     assert back.actions[:, -1].any() and back.starts.shape == (2, 2)
 
