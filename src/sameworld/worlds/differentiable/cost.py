@@ -128,7 +128,7 @@ def _plain(
     push = jnp.concatenate([residual[:second] < jnp.inf, residual[second:] < 0])
     if layout.frictions:
         bound = jnp.concatenate([full(first, jnp.inf), p.limit, full(layout.onesided, jnp.inf)])
-        slides = jnp.abs(pull) > bound
+        slides = jnp.abs(pull) >= bound  # also where both are 0: friction of 0 holds nothing
         bound = jnp.where(slides, bound, 0.0)
         compliance = jnp.where(slides, 1.0, 0.0) / jnp.where(stiffness > 0, stiffness, 1.0)
         value = jnp.where(

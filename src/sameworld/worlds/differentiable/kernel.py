@@ -6,6 +6,7 @@ import fnmatch
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 import jax
 
@@ -21,6 +22,7 @@ from sameworld.worlds.differentiable.element import Element
 from sameworld.worlds.differentiable.parameters import Writer
 from sameworld.worlds.differentiable.programs import Programs
 from sameworld.worlds.differentiable.sensors import Sensors, sensors_of
+from sameworld.worlds.differentiable.shelf import Shelf, fingerprint
 from sameworld.worlds.differentiable.support import refuse_unsupported
 from sameworld.worlds.differentiable.system import system_of
 from sameworld.worlds.differentiable.touch import candidates
@@ -42,12 +44,14 @@ class Kernel:
         tables: The compiled scene with its parameters, signals and starts.
         pairs: Pairs of geoms that may touch, and their ``<pair>`` element.
         sensors: Its sensors.
+        folder: Where programs are kept between processes, ``None`` for nowhere.
     """
 
     config: DifferentiableConfig
     tables: Tables
     pairs: list[tuple[int, int, int]]
     sensors: Sensors
+    folder: Path | None
     _programs: dict[tuple[_Rubbing, frozenset[str]], Programs] = field(
         default_factory=dict[tuple[_Rubbing, frozenset[str]], Programs]
     )
@@ -108,7 +112,30 @@ class Kernel:
             sensors=self.sensors,
             substeps=tables.compiled.substeps,
         )
-        return Programs(element, vector=self._is_vector, threads=self.config.threads)
+        shelf = Shelf(self.folder, fingerprint(self.model, self._parts(rubbing, given)))
+        vector = self._is_vector
+        return Programs(element, shelf, vector=vector, threads=self.config.threads)
+
+    def _parts(self, rubbing: _Rubbing, given: frozenset[str]) -> tuple[object, ...]:
+        """What programs depend on besides the compiled model."""
+        tables = self.tables
+        laws = [(g.law.kind, g.law.version, g.law.settings, g.names) for g in tables.groups]
+        places = [
+            (g.qpos.tolist(), g.dof.tolist(), g.actuators.tolist(), g.bodies.tolist(), g.memory)
+            for g in tables.groups
+        ]
+        return (
+            self.config.effort(),
+            tables.spec.period,
+            tables.slots,
+            tables.spec.start.names,
+            [c.name for c in (*tables.spec.observations, *tables.spec.actions)],
+            self.pairs,
+            laws,
+            places,
+            rubbing,
+            sorted(given),
+        )
 
     @property
     def _is_vector(self) -> bool:
@@ -148,12 +175,14 @@ def make_kernel(scene: Scene, config: DifferentiableConfig) -> Kernel:
     Raises:
         SceneError: The scene cannot be compiled, or holds what cannot be differentiated.
     """
-    keep_compiled()
+    folder = keep_compiled()
     tables = make_tables(scene, config.compiling(), capabilities=_CAPABILITIES)
     model = tables.model
     pairs = [p for p in candidates(model) if not _ignored(model, p, config.ignore)]
     refuse_unsupported(model, pairs, tables.groups)
-    return Kernel(config=config, tables=tables, pairs=pairs, sensors=sensors_of(model))
+    return Kernel(
+        config=config, tables=tables, pairs=pairs, sensors=sensors_of(model), folder=folder
+    )
 
 
 def _ignored(model: Model, pair: tuple[int, int, int], patterns: tuple[str, ...]) -> bool:

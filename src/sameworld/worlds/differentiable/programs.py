@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from sameworld.core.arrays import Array
 from sameworld.worlds.differentiable.element import Element, Kept, Traced
+from sameworld.worlds.differentiable.shelf import Shelf
 from sameworld.worlds.differentiable.step import Carried
 from sameworld.worlds.differentiable.typed import (
     asarray,
@@ -58,12 +59,14 @@ class Programs:
 
     Args:
         element: Functions of one element.
+        shelf: Where programs are kept between processes.
         vector: Whether elements run all at once; else one after the other.
         threads: Threads that share a batch.
     """
 
-    def __init__(self, element: Element, *, vector: bool, threads: int) -> None:
+    def __init__(self, element: Element, shelf: Shelf, *, vector: bool, threads: int) -> None:
         self.element = element
+        self._shelf = shelf
         self.compiles = 0
         self._vector = vector
         self._threads = 1 if vector else threads
@@ -179,7 +182,9 @@ class Programs:
         found = self._kept.get(key)
         if found is None:
             over = _vectorised(function) if self._vector else _looped(function)
-            found = jit(over).lower(np.asarray(1), batched, shared).compile()
+            arguments = np.asarray(1), batched, shared
+            program = self._shelf.program((self._vector, *key), over, arguments)
+            found = jit(program).lower(*arguments).compile()
             self.compiles += 1
             self._kept[key] = found
             if len(self._kept) > _KEPT:

@@ -11,6 +11,7 @@ from typing import Any, Literal, ParamSpec, Protocol, TypeVar, cast, overload
 
 import jax
 import jax.numpy as jnp
+from jax import export as _export
 from jax.typing import ArrayLike, DTypeLike
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "jit",
     "diagonal",
     "einsum",
+    "export",
     "eye",
     "fori_loop",
     "full",
@@ -120,6 +122,18 @@ class _Config(Protocol):
     def update(self, name: str, val: Any) -> None: ...
 
 
+class _Exported(Protocol):
+    @property
+    def call(self) -> Callable[..., Any]: ...
+    def serialize(self) -> bytearray: ...
+
+
+class _Export(Protocol):
+    def export(self, fun_jit: _Jitted) -> Callable[..., _Exported]: ...
+    def deserialize(self, blob: bytearray) -> _Exported: ...
+    def register_namedtuple_serialization(self, nodetype: type, *, serialized_name: str) -> Any: ...
+
+
 _numpy = cast("_Numpy", jnp)
 _linalg = cast("_Linalg", jnp.linalg)
 _lax = cast("_Lax", jax.lax)
@@ -151,3 +165,4 @@ jvp = _jax.jvp
 vjp = _jax.vjp
 
 config = cast("_Config", jax.config)
+export = cast("_Export", _export)
