@@ -11,6 +11,7 @@ Source: EmbodieDreamer, arXiv:2507.05198, and its project page, for the method.
 """
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import jax
 import jax.numpy as jnp
@@ -53,7 +54,7 @@ def _layers(seed: int, widths: tuple[int, ...]) -> list[tuple[jax.Array, jax.Arr
     rng = np.random.default_rng([seed, 1])
     return [
         (jnp.asarray(rng.normal(0, 1 / np.sqrt(a), (a, b)), jnp.float32), jnp.zeros(b))
-        for a, b in zip(widths[:-1], widths[1:], strict=True)
+        for a, b in pairwise(widths)
     ]
 
 

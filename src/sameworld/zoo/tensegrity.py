@@ -76,7 +76,7 @@ def tensegrity_throw(
     lacking = [r for r in _RODS if f"start:{r}.omega.x" not in world.spec.start.names]
     if lacking:
         raise SpecError(
-            f"The world has no free rods {lacking}. Build it from sameworld.zoo.scene('tensegrity')."
+            f"The world has no free rods {lacking}. Build it from zoo.scene('tensegrity')."
         )
     throw, noise = np.random.default_rng([seed, 0]), np.random.default_rng([seed, 1])
     ticks = max(1, round(seconds / world.spec.period))
