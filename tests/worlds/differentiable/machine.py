@@ -100,9 +100,11 @@ BENCH = """<mujoco>
   </body>
 </body>
 <body name="stone" pos="2 0 .048"><freejoint name="stone"/>
-  <geom name="stone" pos=".01 .02 0" contype="1" conaffinity="1"/></body>
+  <geom name="stone" friction=".8 .006 .0002" pos=".01 .02 0" contype="1" conaffinity="1"/>
+</body>
 <body name="bead" pos="2.05 .01 .145"><freejoint name="bead"/>
-  <geom name="bead" type="sphere" size=".05" contype="1" conaffinity="1" condim="4"/></body>
+  <geom name="bead" friction=".7 .004 .00015" type="sphere" size=".05" contype="1"
+    conaffinity="1" condim="4"/></body>
 <body name="cart" pos="3 0 .3"><joint name="cart" type="slide" axis="1 0 0" damping="1"/>
   <geom name="cart" pos=".02 0 0"/></body>
 </worldbody>
@@ -120,12 +122,31 @@ BENCH = """<mujoco>
 </actuator>
 <equality><joint joint1="cart" joint2="shoulder" polycoef="0 .8 .1 0 0"/></equality>
 </mujoco>"""
-"""A smaller scene: things at rest on the floor and on each other, an arm, tendons, motors."""
+"""A smaller scene: things on the floor and on each other, an arm, tendons, motors.
+
+Coefficients of friction differ: where two geoms have the same, the derivative jumps.
+"""
+
+
+PUSH = """<mujoco>
+<option timestep=".002" cone="pyramidal" integrator="Euler"/>
+<worldbody>
+<geom name="floor" type="plane" size="1 1 1"/>
+<body name="cart" pos="0 0 .055"><joint name="cart" type="slide" axis="1 0 0" damping=".5"
+  frictionloss=".1"/><geom name="cart" type="sphere" size=".05"/></body>
+<body name="log" pos=".098 0 .049" euler="90 0 0"><freejoint name="log"/>
+  <geom name="log" type="capsule" size=".05 .1" condim="4"/></body>
+</worldbody>
+<actuator><position name="push" joint="cart" kp="30" kv="1"/></actuator>
+</mujoco>"""
+"""A motor pushes a capsule that lies on the floor."""
 
 
 def bench_states(model: mujoco.MjModel, count: int, seed: int = 0) -> States:
     """States near the reference configuration, stone and bead slightly deep and moving."""
     states = random_states(model, count, seed, spread=0.01)
+    for joint, height in (("stone", 0.048), ("bead", 0.145)):
+        states.q[:, int(model.joint(joint).qposadr[0]) + 2] = height
     return States(q=states.q, v=0.2 * states.v, control=states.control)
 
 

@@ -23,7 +23,7 @@ class Compared(NamedTuple):
 
 
 @pytest.fixture(
-    scope="module", params=[("Euler", "elliptic"), ("implicitfast", "pyramidal")], ids="-".join
+    scope="module", params=[("Euler", "pyramidal"), ("implicitfast", "elliptic")], ids="-".join
 )
 def compared(request) -> Compared:
     integrator, cone = request.param
