@@ -17,7 +17,9 @@ does it name their common scale? Key ``scale_named``, see ``scale_is_named``.
 Long throws forget their start at every impact, and a cost over all of one has many minima. So
 the recording is cut into pieces with starts of their own, and pieces are joined as parameters get
 better: 0.06, 0.12, 0.24 and 0.48 s. Where a longer piece begins, the start of the shorter one is
-its first guess and, five times as uncertain, its prior.
+its first guess and, five times as uncertain, its prior. A round that leaves more unexplained than
+the shorter pieces did is tried again with fresh starts, and if that does not help it is not taken.
+Seeds 0 and 1 were looked at while this was settled; seed 2 is published.
 
 Source: K. Wang, W. R. Johnson, S. Lu, X. Huang, J. Booth, R. Kramer-Bottiglio, M. Aanjaneya,
 K. Bekris, "Real2Sim2Real transfer for control of cable-driven robots via a differentiable physics
@@ -36,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.convention import options, show, write_json
-from sameworld.core import Belief, Episode, Scene, Values
+from sameworld.core import Belief, Episode, Scene, Values, World
 from sameworld.stages.identify import IdentifyConfig, IdentifyResult, identify
 from sameworld.worlds import build
 from sameworld.worlds.build import Kind
@@ -47,6 +49,8 @@ SECONDS = 0.96
 PIECES = (0.06, 0.12, 0.24, 0.48)
 #: How many times more uncertain a start is taken to be when it is handed on.
 LOOSER = 5.0
+#: Cost per row, over that of the shorter pieces, at which a round has lost its way.
+WORSE = 1.1
 #: Factor within which the truth lies.
 SPREAD = 1.5
 GIVEN = "body:rod1.mass"
@@ -83,15 +87,45 @@ def fit(problem: Problem, kind: Kind, free: tuple[str, ...]) -> tuple[IdentifyRe
     """
     began = time.process_time()
     world = build(_told(problem, free), kind)
-    given, pieces = world.parameters, tuple[Episode, ...]()
-    result: IdentifyResult | None = None
+    taken = _Round(values=world.parameters, pieces=(), result=None)
     for length in PIECES:
-        pieces = _cut(problem.episode, length, pieces)
-        fitted, pieces, result = identify(world, pieces, config=_config(free))
-        found = {name: fitted.parameters[name].value for name in free}
-        world = world.with_belief(given.with_values(found))
-    assert result is not None
-    return result, time.process_time() - began
+        pieces = _cut(problem.episode, length, taken.pieces)
+        tried = _round(world, taken.values, pieces, free)
+        if tried.unexplained > WORSE * taken.unexplained:
+            fresh = _cut(problem.episode, length, ())
+            again = _round(world, tried.values, fresh, free)
+            tried = min(tried, again, key=lambda r: r.unexplained)
+        if tried.unexplained > WORSE * taken.unexplained:
+            break
+        taken = tried
+    assert taken.result is not None
+    return taken.result, time.process_time() - began
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Round:
+    """What pieces of one length gave: values to go on from, pieces with their starts."""
+
+    values: Belief
+    pieces: tuple[Episode, ...]
+    result: IdentifyResult | None
+
+    @property
+    def unexplained(self) -> float:
+        """Cost per row; infinite before anything was fitted."""
+        if self.result is None:
+            return np.inf
+        return self.result.cost / sum(len(c) for e in self.pieces for c in e.channels)
+
+
+def _round(
+    world: World, values: Belief, pieces: tuple[Episode, ...], free: tuple[str, ...]
+) -> _Round:
+    """Fit pieces from given values; what was known before the first round stays the prior."""
+    moved = {name: values[name].value for name in free}
+    begun = world.with_belief(world.parameters.with_values(moved))
+    fitted, placed, result = identify(begun, pieces, config=_config(free))
+    return _Round(values=fitted.parameters, pieces=placed, result=result)
 
 
 def _config(free: tuple[str, ...]) -> IdentifyConfig:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sameworld.core import SpecError, Values, rollout
+from sameworld.core import RolloutError, SpecError, Values, rollout
 from sameworld.core.manifolds import compose, inverse, quat_log
 from sameworld.worlds import build
 from sameworld.zoo import (
@@ -84,3 +84,8 @@ def test_the_scene_believes_in_everything_that_is_unknown(world):
 def test_another_scene_is_refused_by_name():
     with pytest.raises(SpecError, match=r"no free rods .*scene\('tensegrity'\)"):
         tensegrity_throw(build(scene("cube")))
+
+
+def test_a_robot_that_cannot_be_is_refused(world):
+    with pytest.raises(RolloutError, match="rod1"):
+        tensegrity_throw(world, truth=Values.of({"body:rod1.mass": -1.0}))

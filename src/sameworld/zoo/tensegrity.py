@@ -71,7 +71,8 @@ def tensegrity_throw(
         unknown.
 
     Raises:
-        SpecError: The world holds no such rods, or the simulation fails.
+        SpecError: The world holds no such rods.
+        RolloutError: No robot can have these parameters, or the simulation fails.
     """
     lacking = [r for r in _RODS if f"start:{r}.omega.x" not in world.spec.start.names]
     if lacking:
@@ -82,10 +83,9 @@ def tensegrity_throw(
     ticks = max(1, round(seconds / world.spec.period))
     actions = np.zeros((1, ticks, world.spec.action_size))
     parameters = Values.none() if truth is None else truth
-    found = rollout(world, _thrown(world, throw), actions, parameters=parameters)
-    if not found.valid.all():
-        raise SpecError(f"The throw cannot be simulated: {found.reasons}.")
-    time = world.spec.period * np.arange(ticks + 1)
+    start = _thrown(world, throw)
+    found = rollout(world, start, actions, parameters=parameters, raise_on_failure=True)
+    time: Array = world.spec.period * np.arange(ticks + 1, dtype=np.float64)
     channels = [c for rod in _RODS for c in _tracked(rod, time, found.signals, noise)]
     return Episode(id=f"throw{seed}", channels=tuple(channels), source="mujoco")
 
@@ -107,7 +107,8 @@ def _tracked(
 ) -> tuple[Channel, Channel]:
     """Noisy position and orientation of one rod."""
     place, turn = signals[f"{rod}.pos"][0], signals[f"{rod}.quat"][0]
-    off, tilt = (s * rng.standard_normal((len(time), 3)) for s in TENSEGRITY_NOISE)
+    off: Array = TENSEGRITY_NOISE[0] * rng.standard_normal((len(time), 3))
+    tilt: Array = TENSEGRITY_NOISE[1] * rng.standard_normal((len(time), 3))
     return (
         Channel(
             name=f"{rod}.pos", time=time, values=place + off, unit="m", noise=TENSEGRITY_NOISE[0]
