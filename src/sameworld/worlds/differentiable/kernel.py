@@ -71,6 +71,10 @@ class Kernel:
         """Programs compiled so far."""
         return sum(programs.compiles for programs in self._programs.values())
 
+    def temporary_memory(self, name: str) -> int:
+        """Most bytes that a compiled program (``simulated``, ``forward``, ``backward``) needs."""
+        return max((p.temporary_memory(name) for p in self._programs.values()), default=0)
+
     def programs(
         self, values: Array, given: frozenset[str], wanted: Iterable[str] = ()
     ) -> Programs:

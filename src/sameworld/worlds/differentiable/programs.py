@@ -20,6 +20,7 @@ from sameworld.worlds.differentiable.element import Element, Kept, Traced
 from sameworld.worlds.differentiable.shelf import Shelf
 from sameworld.worlds.differentiable.step import Carried
 from sameworld.worlds.differentiable.typed import (
+    Compiled,
     asarray,
     eval_shape,
     fori_loop,
@@ -70,7 +71,7 @@ class Programs:
         self.compiles = 0
         self._vector = vector
         self._threads = 1 if vector else threads
-        self._kept: OrderedDict[_Key, Callable[..., Any]] = OrderedDict()
+        self._kept: OrderedDict[_Key, Compiled] = OrderedDict()
 
     # ---- calls ---------------------------------------------------------------------------
 
@@ -116,6 +117,11 @@ class Programs:
     ) -> Any:
         """Run any function of one element over a batch; ``key`` names it for reuse."""
         return self._mapped(key, function, batched, shared)
+
+    def temporary_memory(self, name: str) -> int:
+        """Most bytes that a compiled program of a name needs beside arguments and results."""
+        named = [p for k, p in self._kept.items() if k[0] == name or k[0][0] == name]
+        return max((int(p.memory_analysis().temp_size_in_bytes) for p in named), default=0)
 
     # ---- batches -------------------------------------------------------------------------
 
@@ -178,7 +184,7 @@ class Programs:
         function: Callable[..., Any],
         batched: tuple[Any, ...],
         shared: tuple[Any, ...],
-    ) -> Callable[..., Any]:
+    ) -> Compiled:
         found = self._kept.get(key)
         if found is None:
             over = _vectorised(function) if self._vector else _looped(function)

@@ -17,7 +17,7 @@ import numpy as np
 from sameworld.core.spec import ChannelSpec
 from sameworld.worlds.differentiable.element import Element, Trace
 from sameworld.worlds.differentiable.spatial import multiplied
-from sameworld.worlds.differentiable.typed import arange, jvp, vjp, zeros
+from sameworld.worlds.differentiable.typed import arange, full, jvp, vjp, zeros
 
 __all__ = ["Direction", "Tangents"]
 
@@ -45,10 +45,12 @@ class Tangents:
     Attributes:
         element: Functions of the element.
         depths: Past ticks that delayed channels need.
+        motion_only: Whether reverse mode leaves parameters out; their derivatives are NaN then.
     """
 
     element: Element
     depths: Mapping[str, int]
+    motion_only: bool = False
 
     def forward(
         self,
@@ -112,13 +114,20 @@ class Tangents:
             carry = self.element.placed(values, starts)
             return self._seen(values, self.element.scanned(values, carry, actions))[0]
 
-        signals, back = vjp(seen, starts, values, actions)
+        def moving(starts: jax.Array, actions: jax.Array) -> dict[str, jax.Array]:
+            return seen(starts, values, actions)
+
+        if self.motion_only:
+            signals, back = vjp(moving, starts, actions)
+        else:
+            signals, back = vjp(seen, starts, values, actions)
         cotangents = {
             c.name: _cotangential(c, signals[c.name], pulls[c.name])
             for c in self.element.tables.spec.observations
         }
-        by_starts, by_values, by_actions = back(cotangents)
-        return signals, by_starts, by_values, by_actions
+        found = back(cotangents)
+        by_values = full(values.shape, np.nan) if self.motion_only else found[1]
+        return signals, found[0], by_values, found[-1]
 
     def _seen(self, values: jax.Array, trace: Trace) -> tuple[dict[str, jax.Array], jax.Array]:
         """Reported signals [T+1, *shape] and which rows are fine."""

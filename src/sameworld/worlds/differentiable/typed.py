@@ -53,6 +53,10 @@ class Compiled(Protocol):
         """Run it."""
         ...
 
+    def memory_analysis(self) -> Any:
+        """What it needs beside arguments and results."""
+        ...
+
 
 class _Lowered(Protocol):
     def compile(self) -> Compiled: ...

@@ -245,6 +245,7 @@ class DifferentiableWorld:
         *,
         wrt: Sequence[str] = (),
         seed: int = 0,
+        motion_only: bool = False,
     ) -> Pullback:
         """Derivative of a weighted sum of signals by everything, in reverse mode.
 
@@ -258,6 +259,7 @@ class DifferentiableWorld:
             parameters: Values [B or 1, P'] of any subset of the parameters.
             wrt: Parameters that matter; only needed where one of them is dry friction at zero.
             seed: Not used; this world draws nothing.
+            motion_only: Leave parameters out, which costs less; their derivatives are NaN then.
 
         Raises:
             SpecError: An unknown channel or shapes that disagree.
@@ -266,8 +268,10 @@ class DifferentiableWorld:
         actions = checked_actions(self.spec, actions, len(values))
         pulls = self._weights(weights, actions.shape[:2])
         programs = self._programs(values, wrt)
-        tangents = Tangents(element=programs.element, depths=self._depths(values, wrt))
-        key = ("backward", *sorted(tangents.depths.items()))
+        tangents = Tangents(
+            element=programs.element, depths=self._depths(values, wrt), motion_only=motion_only
+        )
+        key = ("backward", motion_only, *sorted(tangents.depths.items()))
         _, *found = programs.custom(key, tangents.backward, (starts, values, actions, pulls), ())
         return Pullback(*found)
 
