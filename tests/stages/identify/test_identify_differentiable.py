@@ -133,6 +133,7 @@ def test_the_lower_friction_of_a_pair_is_silent_and_the_scene_knows_why(sliding)
     assert "larger friction" in row.reason and "table" in row.reason
 
 
+@pytest.mark.slow
 def test_identify_warns_of_a_parameter_it_cannot_hear(worlds, episodes):
     touching_nothing = "geom:ball.friction.slide"
     with pytest.warns(SameworldWarning, match="changes nothing here"):
