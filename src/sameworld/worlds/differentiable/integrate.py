@@ -53,10 +53,10 @@ def integrated_acceleration(
 def _symmetric(s: Structure, slope: jax.Array) -> jax.Array:
     """Slope as implicit integration takes it.
 
-    Only between dofs of which one moves the other, as in MuJoCo, and not in the rows of lone free
-    bodies, which are solved apart.
+    Only between dofs that MuJoCo couples, and not in the rows of lone free bodies, which are solved
+    apart.
     """
-    keep = s.dofs.above | s.dofs.above.T
+    keep = s.dofs.coupled.copy()
     for first in s.alone[0].tolist():
         keep[first : first + 6] = keep[:, first : first + 6] = False
     return jnp.where(keep, slope, 0.0)

@@ -61,6 +61,8 @@ class Dofs:
         moves: Whether it moves a body [nbody, nv].
         before: Whether dof j acts before dof i in the chain of i [nv, nv].
         above: Whether dof j is dof i or an ancestor of it [nv, nv].
+        coupled: Whether implicit integration couples the two: one moves the other, and their
+            inertia is not known to be diagonal [nv, nv].
     """
 
     link: Index
@@ -74,6 +76,7 @@ class Dofs:
     moves: Bools
     before: Bools
     above: Bools
+    coupled: Bools
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -249,6 +252,7 @@ def _dofs(model: Model, links: Links) -> Dofs:
         moves=moves,
         before=before,
         above=above,
+        coupled=_coupled(model),
     )
 
 
@@ -259,3 +263,13 @@ def _above(model: Model) -> Bools:
         if parent >= 0:
             above[dof] |= above[parent]
     return above
+
+
+def _coupled(model: Model) -> Bools:
+    """Where the engine's inertia matrix has room: simple bodies have a diagonal only."""
+    coupled = np.zeros((model.nv, model.nv), dtype=np.bool_)
+    for dof in range(model.nv):
+        first = int(model.M_rowadr[dof])
+        columns = model.M_colind[first : first + int(model.M_rownnz[dof])]
+        coupled[dof, columns] = coupled[columns, dof] = True
+    return coupled
