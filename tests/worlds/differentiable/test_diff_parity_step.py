@@ -82,11 +82,9 @@ ACTUATORS = """<tendon><fixed name="t" range="0 .1" limited="true" frictionloss=
 #: All flags that change the motion, in groups whose members leave each other something to change.
 FLAGS = (
     ("constraint",),
-    ("spring", "damper"),
-    ("damper", "equality", "refsafe"),
-    ("spring", "limit", "clampctrl", "filterparent"),
-    ("gravity", "contact", "eulerdamp"),
-    ("frictionloss", "actuation"),
+    ("spring", "damper", "actuation"),
+    ("damper", "equality", "frictionloss", "refsafe", "clampctrl", "filterparent"),
+    ("limit", "gravity", "contact", "eulerdamp", "spring"),
 )
 
 
