@@ -49,10 +49,12 @@ class Recorded:
     Attributes:
         controls: Targets of the servos per control period [T, 7] rad.
         positions: Measured joint positions [T+1, 7] rad, start included.
+        motion: The same without noise [T+1, 7] rad; for scores alone.
     """
 
     controls: Array
     positions: Array
+    motion: Array
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -179,7 +181,7 @@ def _recorded(factors: Array, motion: int, rng: np.random.Generator) -> Recorded
     controls = np.array(rows)
     exact = simulate(controls, factors[None])[0]
     noise = NOISE_SD * rng.standard_normal(exact.shape)
-    return Recorded(controls=controls, positions=exact + noise)
+    return Recorded(controls=controls, positions=exact + noise, motion=exact)
 
 
 @functools.cache
