@@ -18,7 +18,6 @@ from typing import Any
 import jax
 import numpy as np
 
-import sameworld.worlds
 from sameworld.core.errors import StoreError
 from sameworld.store.files import read_bytes, write_bytes
 from sameworld.worlds.compiled.engine import Model, mj
@@ -53,11 +52,13 @@ def fingerprint(model: Model, parts: Iterable[object]) -> str:
 @cache
 def _surroundings() -> str:
     """Source of the worlds, versions of the libraries, and the device."""
-    root = Path(next(iter(sameworld.worlds.__path__)))
+    root = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for file in sorted(root.rglob("*.py")):
         digest.update(file.read_bytes())
-    libraries = [f"{name} {version(name)}" for name in ("jax", "jaxlib", "numpy", "mujoco")]
+    libraries = [
+        f"{name} {version(name)}" for name in ("jax", "jaxlib", "equinox", "numpy", "mujoco")
+    ]
     return " ".join([digest.hexdigest(), *libraries, jax.default_backend()])
 
 
