@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +18,7 @@ from sameworld.worlds.differentiable.parameters import Writer
 from sameworld.worlds.differentiable.readings import Sensible, sensed
 from sameworld.worlds.differentiable.sensors import Sensors
 from sameworld.worlds.differentiable.spatial import rotation_exp
-from sameworld.worlds.differentiable.step import Carried, Carry, completed, plant_of, stepped
+from sameworld.worlds.differentiable.step import Carried, Carry, Push, completed, plant_of, stepped
 from sameworld.worlds.differentiable.system import System
 from sameworld.worlds.differentiable.typed import (
     arange,
@@ -28,7 +28,7 @@ from sameworld.worlds.differentiable.typed import (
     zeros,
 )
 
-__all__ = ["Element", "Kept", "Row", "Trace", "Traced"]
+__all__ = ["Element", "Kept", "Residual", "Row", "Trace", "Traced"]
 
 _A = TypeVar("_A")
 
@@ -70,6 +70,19 @@ Row: TypeAlias = Kept[jax.Array]
 Trace: TypeAlias = Traced[jax.Array]
 
 
+class Residual(Protocol):
+    """Forces that the analytic model lacks. Its ``repr`` says everything about its programs."""
+
+    @property
+    def size(self) -> int:
+        """Weights that it takes."""
+        ...
+
+    def force(self, weights: jax.Array, carry: Carry) -> jax.Array:
+        """Forces on the joints [nv] for weights [size]."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Element:
     """Functions of one element of a batch.
@@ -80,6 +93,9 @@ class Element:
         writer: Parameter values into leaves.
         sensors: Its sensors.
         substeps: Engine steps per control tick.
+        residual: Forces that the analytic model lacks; its weights follow the parameters in every
+            array of values: [P + size].
+        fixed: Whether derivatives see the weights only, not the parameters.
     """
 
     tables: Tables
@@ -87,11 +103,24 @@ class Element:
     writer: Writer
     sensors: Sensors
     substeps: int
+    residual: Residual | None = None
+    fixed: bool = False
 
     def numbers(self, values: jax.Array) -> tuple[dict[str, jax.Array], Plant]:
         """Completed leaves for parameters [P], and what laws need of them."""
-        leaves = completed(self.system, self.writer, values)
+        leaves = completed(self.system, self.writer, self._known(values))
         return leaves, plant_of(self.system, leaves)
+
+    def _known(self, values: jax.Array) -> jax.Array:
+        return jax.lax.stop_gradient(values) if self.fixed else values
+
+    def _push(self, values: jax.Array) -> Push | None:
+        """What the residual does, given its weights behind the parameters."""
+        residual = self.residual
+        if residual is None:
+            return None
+        weights = values[values.shape[0] - residual.size :]
+        return lambda carry: residual.force(weights, carry)
 
     # ---- start ---------------------------------------------------------------------------
 
@@ -126,7 +155,7 @@ class Element:
         leaves, _ = self.numbers(values)
         load = -smoothed(self.system, leaves, carry.q, carry.v, self._still(leaves, carry)).bias
         seen = Seen(carry.q, carry.v, load, carry.drive)
-        memory = begun(self.system.groups, starts, values, seen)
+        memory = begun(self.system.groups, starts, self._known(values), seen)
         return carry._replace(load=load, memory=memory)
 
     def _still(self, leaves: Leaves, carry: Carry) -> Inputs:
@@ -208,7 +237,8 @@ class Element:
         substep: jax.Array,
     ) -> Carry:
         which = 0 if self.substeps == 1 else substep
-        return stepped(self.system, leaves, plant, values, carry, action, which)
+        known, push = self._known(values), self._push(values)
+        return stepped(self.system, leaves, plant, known, carry, action, which, push)
 
     # ---- observations --------------------------------------------------------------------
 
@@ -219,15 +249,19 @@ class Element:
         leaves, _ = self.numbers(values)
 
         def read(row: Row, at: jax.Array) -> jax.Array:
-            return self._read(leaves, row, at)
+            return self._read(leaves, row, at, self._push(values))
 
         return jax.vmap(read)(rows, time)
 
-    def _read(self, leaves: dict[str, jax.Array], row: Row, time: jax.Array) -> jax.Array:
+    def _read(
+        self, leaves: dict[str, jax.Array], row: Row, time: jax.Array, push: Push | None
+    ) -> jax.Array:
         m = self.system
         still = zeros(m.structure.nv)
         carry = Carry(row.q, row.v, still, still, still, row.memory, row.control, row.converged)
         given = self._still(leaves, carry)
+        if push is not None:
+            given = given._replace(applied=push(carry))
         at = smoothed(m, leaves, row.q, row.v, given)
         solution = accelerated(m, leaves, at, row.q, row.v, given.friction, carry.warm)
         return sensed(

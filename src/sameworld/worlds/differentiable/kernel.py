@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from sameworld.worlds.compiled.render import Painter
 from sameworld.worlds.compiled.tables import Tables, make_tables
 from sameworld.worlds.differentiable.cache import keep_compiled
 from sameworld.worlds.differentiable.config import DifferentiableConfig
-from sameworld.worlds.differentiable.element import Element
+from sameworld.worlds.differentiable.element import Element, Residual
 from sameworld.worlds.differentiable.parameters import Writer
 from sameworld.worlds.differentiable.programs import Programs
 from sameworld.worlds.differentiable.sensors import Sensors, sensors_of
@@ -45,6 +45,7 @@ class Kernel:
         pairs: Pairs of geoms that may touch, and their ``<pair>`` element.
         sensors: Its sensors.
         folder: Where programs are kept between processes, ``None`` for nowhere.
+        residual: Forces that the analytic model lacks.
     """
 
     config: DifferentiableConfig
@@ -52,6 +53,7 @@ class Kernel:
     pairs: list[tuple[int, int, int]]
     sensors: Sensors
     folder: Path | None
+    residual: Residual | None = None
     _programs: dict[tuple[_Rubbing, frozenset[str]], Programs] = field(
         default_factory=dict[tuple[_Rubbing, frozenset[str]], Programs]
     )
@@ -70,6 +72,10 @@ class Kernel:
     def compiles(self) -> int:
         """Programs compiled so far."""
         return sum(programs.compiles for programs in self._programs.values())
+
+    def with_residual(self, residual: Residual) -> Kernel:
+        """The same scene with forces that the analytic model lacks, and programs of its own."""
+        return replace(self, residual=residual, _programs={})
 
     def temporary_memory(self, name: str) -> int:
         """Most bytes that a compiled program (``simulated``, ``forward``, ``backward``) needs."""
@@ -115,6 +121,7 @@ class Kernel:
             writer=writer,
             sensors=self.sensors,
             substeps=tables.compiled.substeps,
+            residual=self.residual,
         )
         shelf = Shelf(self.folder, fingerprint(self.model, self._parts(rubbing, given)))
         vector = self._is_vector
@@ -139,6 +146,7 @@ class Kernel:
             places,
             rubbing,
             sorted(given),
+            self.residual,
         )
 
     @property

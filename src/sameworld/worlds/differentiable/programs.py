@@ -114,9 +114,14 @@ class Programs:
         function: Callable[..., Any],
         batched: tuple[Any, ...],
         shared: tuple[Any, ...] = (),
+        *,
+        block: int = 1,
     ) -> Any:
-        """Run any function of one element over a batch; ``key`` names it for reuse."""
-        return self._mapped(key, function, batched, shared)
+        """Run any function of one element over a batch, ``block`` elements at a time.
+
+        ``key`` names it for reuse.
+        """
+        return self._mapped(key, function, batched, shared, block)
 
     def temporary_memory(self, name: str) -> int:
         """Most bytes that a compiled program of a name needs beside arguments and results."""
@@ -170,7 +175,7 @@ class Programs:
 
         padded = jax.tree.map(filled, batched)
         shapes = [(a.shape, a.dtype.str) for a in jax.tree.leaves((padded, shared))]
-        together = function if block == 1 else _side_by_side(function)
+        together = function if block == 1 else _side_by_side(function, len(shared))
         with jax.enable_x64(True):
             program = self._compiled((key, *shapes), together, padded, shared)
             found = program(np.asarray(loops), padded, shared)
@@ -199,12 +204,12 @@ class Programs:
         return found
 
 
-def _side_by_side(function: Callable[..., Any]) -> Callable[..., Any]:
+def _side_by_side(function: Callable[..., Any], shared: int) -> Callable[..., Any]:
     """Several elements in every operation: small arrays cost little more than smaller ones."""
 
     def run(*arguments: Any) -> Any:
-        *batched, shared = arguments
-        return jax.vmap(function, in_axes=(*[0] * len(batched), None))(*batched, shared)
+        axes = (*[0] * (len(arguments) - shared), *[None] * shared)
+        return jax.vmap(function, in_axes=axes)(*arguments)
 
     return run
 

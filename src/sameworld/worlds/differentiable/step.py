@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 import jax
@@ -19,7 +20,16 @@ from sameworld.worlds.differentiable.system import System
 from sameworld.worlds.differentiable.tendons import tendon_motion, tendon_weights
 from sameworld.worlds.differentiable.typed import zeros
 
-__all__ = ["Carried", "Carry", "completed", "derived", "inputs_of", "plant_of", "stepped"]
+__all__ = [
+    "Carried",
+    "Carry",
+    "Push",
+    "completed",
+    "derived",
+    "inputs_of",
+    "plant_of",
+    "stepped",
+]
 
 _A = TypeVar("_A")
 
@@ -52,6 +62,8 @@ class Carried(NamedTuple, Generic[_A]):
 
 #: As programs see it.
 Carry: TypeAlias = Carried[jax.Array]
+#: Further forces on the joints [nv] from the state, with the controls of the step that begins.
+Push: TypeAlias = Callable[[Carry], jax.Array]
 
 
 def completed(m: System, writer: Writer, values: jax.Array) -> dict[str, jax.Array]:
@@ -125,6 +137,7 @@ def stepped(
     carry: Carry,
     action: jax.Array,
     substep: Substep,
+    push: Push | None = None,
 ) -> Carry:
     """Advance by one engine step.
 
@@ -136,8 +149,11 @@ def stepped(
         carry: The state.
         action: Actions [A].
         substep: Engine steps since the control tick began.
+        push: What else pushes the joints, if anything does.
     """
     carry, given = inputs_of(m, leaves, plant, values, carry, action, substep)
+    if push is not None:
+        given = given._replace(applied=given.applied + push(carry))
     at = smoothed(m, leaves, carry.q, carry.v, given)
     if not m.is_constrained:
         return _advanced(m, leaves, carry, given, at, at.force)

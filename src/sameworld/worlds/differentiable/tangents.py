@@ -135,7 +135,8 @@ class Tangents:
         period = element.tables.spec.period
         time = period * arange(len(rows.q), dtype=values.dtype)
         signals = element.signals(rows, element.sensed(values, rows, time))
-        return self._reported(values, signals), rows.fine
+        known = jax.lax.stop_gradient(values) if element.fixed else values
+        return self._reported(known, signals), rows.fine
 
     def _reported(self, values: jax.Array, signals: dict[str, jax.Array]) -> dict[str, jax.Array]:
         """Signals after delay, gain and bias, from a start at which nothing moved before."""

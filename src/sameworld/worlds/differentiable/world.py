@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -48,11 +48,13 @@ class DifferentiableWorld:
         scene: The scene it simulates.
         parameters: Belief over every parameter of the scene.
         kernel: Compiled scene and programs, shared by worlds that differ in belief only.
+        weights: Weights of the kernel's residual [W]; none without one.
     """
 
     scene: Scene
     parameters: Belief
     kernel: Kernel
+    weights: Array = field(default_factory=lambda: np.zeros(0))
 
     @property
     def spec(self) -> Spec:
@@ -104,7 +106,7 @@ class DifferentiableWorld:
             SpecError: A context, an unknown name, or batches that disagree.
         """
         starts, values = self._believed.asked(start, parameters)
-        carry = self._programs(values).placed(values, starts)
+        carry = self._programs(values).placed(self._numbers(values), starts)
         bad = [k for k, reason in enumerate(self._problems(values)) if reason]
         bad += np.flatnonzero(~np.isfinite(starts).all(axis=1)).tolist()
         arrays = _arrays(carry)
@@ -155,16 +157,22 @@ class DifferentiableWorld:
     def _programs(self, values: Array, wanted: Sequence[str] = ()) -> Programs:
         return self.kernel.programs(values, self._given, wanted)
 
+    def _numbers(self, values: Array) -> Array:
+        """Parameters [B, P] as programs take them, with the weights of a residual behind."""
+        if not self.weights.size:
+            return values
+        return np.hstack([values, np.tile(self.weights, (len(values), 1))])
+
     def _simulated(self, state: State, actions: Array) -> HostTrace:
         values, carry = state.parameters.array, _carry(state.arrays)
-        return self._programs(values).simulated(values, carry, actions)
+        return self._programs(values).simulated(self._numbers(values), carry, actions)
 
     def _signals(self, state: State, rows: HostRow) -> dict[str, Array]:
         """True signals [B, T, ...] of rows [B, T, ...] that begin at a state."""
         values, tables = state.parameters.array, self.kernel.tables
         ticks = np.arange(len(rows.q[0]))
         time = state.time[:, None] + self.spec.period * ticks
-        sensordata = self._programs(values).sensed(values, rows, time)
+        sensordata = self._programs(values).sensed(self._numbers(values), rows, time)
         signals = tables.signals(rows.q, rows.v, sensordata, rows.memory)
         return {name: np.array(signal) for name, signal in signals.items()}
 
@@ -232,7 +240,10 @@ class DifferentiableWorld:
         tangents = Tangents(element=programs.element, depths=self._depths(values, wrt))
         key = ("forward", *sorted(tangents.depths.items()))
         _, slopes, _ = programs.custom(
-            key, tangents.forward, (starts, values, padded), (directions, np.asarray(ticks))
+            key,
+            tangents.forward,
+            (starts, self._numbers(values), padded),
+            (directions, np.asarray(ticks)),
         )
         return {name: slope[:, : ticks + 1, :, :count] for name, slope in slopes.items()}
 
@@ -272,8 +283,36 @@ class DifferentiableWorld:
             element=programs.element, depths=self._depths(values, wrt), motion_only=motion_only
         )
         key = ("backward", motion_only, *sorted(tangents.depths.items()))
-        _, *found = programs.custom(key, tangents.backward, (starts, values, actions, pulls), ())
-        return Pullback(*found)
+        given = starts, self._numbers(values), actions, pulls
+        _, by_starts, by_values, by_actions = programs.custom(key, tangents.backward, given, ())
+        return Pullback(by_starts, by_values[:, : values.shape[1]], by_actions)
+
+    def motion(
+        self, start: Values, actions: Array, parameters: Values | None = None
+    ) -> tuple[Array, Array, Array]:
+        """Positions, velocities and controls of all valid rows [N, ...] of a simulation."""
+        state = self.reset(start, parameters)
+        rows = self._simulated(state, checked_actions(self.spec, actions, state.batch)).rows
+        fine = rows.fine & rows.converged
+        return rows.q[fine], rows.v[fine], rows.control[fine]
+
+    def weights_pullback(
+        self,
+        start: Values,
+        actions: Array,
+        weights: Mapping[str, Array],
+        parameters: Values | None = None,
+    ) -> Array:
+        """As ``pullback``, by the weights of the kernel's residual alone [B, W]; costs less."""
+        starts, values = self._believed.asked(start, parameters)
+        actions = checked_actions(self.spec, actions, len(values))
+        pulls = self._weights(weights, actions.shape[:2])
+        programs, depths = self._programs(values), self._depths(values, ())
+        tangents = Tangents(element=replace(programs.element, fixed=True), depths=depths)
+        given = starts, self._numbers(values), actions, pulls
+        key = ("weights", *sorted(depths.items()))
+        found = programs.custom(key, tangents.backward, given, (), block=8)
+        return found[2][:, values.shape[1] :]
 
     def _depths(self, values: Array, wrt: Sequence[str]) -> dict[str, int]:
         """Past ticks of channels; enough for a derivative where one is wanted."""
@@ -307,7 +346,7 @@ class DifferentiableWorld:
         """One unit direction per name, and zeros up to the bucket."""
         spec, size = self.spec, bucket(len(wrt))
         starts = np.zeros((size, len(spec.start.names)))
-        values = np.zeros((size, len(self._believed.names)))
+        values = np.zeros((size, len(self._believed.names) + self.weights.size))
         offset = np.zeros((size, spec.action_size))
         acts = [f"action:{c.name}" for c in spec.actions for _ in range(c.size)]
         places = (
