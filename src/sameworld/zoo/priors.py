@@ -18,6 +18,8 @@ __all__ = [
     "servo_prior",
     "sliding_box_prior",
     "tensegrity_prior",
+    "tether_prior",
+    "thrower_prior",
 ]
 
 
