@@ -43,7 +43,7 @@ class ResidualConfig:
     width: int = 16
     depth: int = 2
     bound: float | None = None
-    reach: float = 10.0
+    reach: float = 30.0
     window: float = 1.0
     warmup: int = 10
     validation: float = 0.2

@@ -90,7 +90,8 @@ class Network:
     @cached_property
     def _blueprint(self) -> tuple[tuple[tuple[int, ...], ...], Callable[[list[jax.Array]], Any]]:
         """Shapes of the arrays of the perceptron, and what makes one of arrays."""
-        drawn = _eqx.filter_eval_shape(self._drawn, _jax.eval_shape(jax.random.key, 0))
+        with jax.enable_x64(True):
+            drawn = _eqx.filter_eval_shape(self._drawn, _jax.eval_shape(jax.random.key, 0))
         arrays, rest = _eqx.partition(drawn, _is_shape)
         leaves, form = _tree.flatten(arrays)
         shapes = tuple(tuple(leaf.shape) for leaf in leaves)

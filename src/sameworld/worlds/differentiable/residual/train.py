@@ -15,7 +15,7 @@ import numpy as np
 import optax  # pyright: ignore[reportMissingTypeStubs]
 from numpy.typing import NDArray
 
-from sameworld.core.arrays import Array
+from sameworld.core.arrays import Array, BoolArray
 from sameworld.core.episode import Episode
 from sameworld.core.errors import FitError
 from sameworld.core.noise import noise_levels
@@ -90,11 +90,9 @@ def _split(
     """Pieces to train on and pieces that judge, of other episodes where there are enough."""
     parts = [cut(world.spec, e, config.window, config.warmup) for e in episodes]
     if len(parts) >= _ENOUGH:
-        order = np.random.default_rng(seed).permutation(len(parts)).tolist()
         count = max(round(config.validation * len(parts)), 1)
-        held = set(order[:count])
-        kept = [p for i, part in enumerate(parts) if i not in held for p in part]
-        return kept, [p for i in sorted(held) for p in parts[i]]
+        held = np.random.default_rng(seed).permutation(len(parts)) < count
+        return _joined(parts, ~held), _joined(parts, held)
     shares = [round(config.validation * len(part)) for part in parts]
     counts = [min(max(n, 1), len(part) - 1) for n, part in zip(shares, parts, strict=True)]
     fitted: list[Episode] = []
@@ -105,6 +103,10 @@ def _split(
     if not fitted:
         raise FitError("No piece has rows behind its warm-up. Use longer windows or fewer rows.")
     return fitted, judged or fitted
+
+
+def _joined(parts: Sequence[list[Episode]], chosen: BoolArray) -> list[Episode]:
+    return [piece for part, take in zip(parts, chosen, strict=True) if take for piece in part]
 
 
 def _scaled(world: DifferentiableWorld, network: Network, pieces: Pieces) -> Array:

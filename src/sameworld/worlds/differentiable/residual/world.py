@@ -50,9 +50,13 @@ class ResidualWorld:
     config: ResidualConfig
     training: Trained | None = None
 
-    @cached_property
+    @property
     def spec(self) -> Spec:
         """What the world takes and gives."""
+        return self._spec
+
+    @cached_property
+    def _spec(self) -> Spec:
         spec = self.inner.spec
         return replace(spec, capabilities=spec.capabilities | {"fit"})
 
@@ -61,12 +65,16 @@ class ResidualWorld:
         """The scene it simulates."""
         return self.inner.scene
 
-    @cached_property
+    @property
     def parameters(self) -> Belief:
         """Belief over every parameter of the scene, with the network's block."""
+        return self._parameters
+
+    @cached_property
+    def _parameters(self) -> Belief:
         return replace(self.inner.parameters, blocks=(self._block,))
 
-    @property
+    @cached_property
     def _block(self) -> Block:
         digest = hashlib.sha256(repr(self.network).encode() + self.inner.weights.tobytes())
         return Block(name="residual", sha256=digest.hexdigest())
