@@ -26,9 +26,9 @@ from typing import final
 
 import numpy as np
 
+from benchmarks.control_gradient import Goal, descend
 from benchmarks.control_problems import Problem
 from benchmarks.convention import options, show, write_json
-from benchmarks.diff_control import Goal, descend
 from sameworld.core import Belief, Episode, Values, World, rollout
 from sameworld.core.arrays import Array, Signals
 from sameworld.robots import StandIn, record

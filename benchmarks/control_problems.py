@@ -9,7 +9,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cached_property
-from typing import final
+from typing import Literal, final
 
 import numpy as np
 
@@ -37,6 +37,7 @@ class Problem(ABC):
     Attributes:
         name: Prefix of keys.
         scene: Scene of the zoo.
+        method: How gradients are used.
         hit: Miss that counts as one.
         basis: Weights of the numbers at every tick [T, K].
         first: Where both methods begin [K, A].
@@ -45,6 +46,7 @@ class Problem(ABC):
 
     name: str
     scene: str
+    method: Literal["lm", "lbfgs"] = "lm"
     hit: float
     basis: Array
     first: Array
@@ -76,13 +78,12 @@ class Problem(ABC):
         actions = self.actions(z)
         return rollout(world, Values.none(), actions, parameters=self.parameters).signals
 
-    def jacobian(self, z: Array, signals: Signals) -> Array:
-        """Derivatives [R, K, A] of the residuals of one element, by one reverse pass."""
-        weights = self.weights(signals)
+    def pulled(self, z: Array, weights: Mapping[str, Array]) -> Array:
+        """Derivatives [R, K, A] of R weighted sums of signals of one element."""
         actions = np.repeat(self.actions(z[None]), len(next(iter(weights.values()))), axis=0)
         start = self.world.spec.start.mean.broadcast(len(actions))
-        back = self.world.pullback(start, actions, weights, self.parameters).actions
-        return np.einsum("tk,rta->rka", self.basis, back * self.limits)
+        back = self.world.pullback(start, actions, weights, self.parameters, motion_only=True)
+        return np.einsum("tk,rta->rka", self.basis, back.actions * self.limits)
 
     def metric(self) -> Array:
         """Matrix [K A, K A] of the effort: its cost is ``z @ metric @ z``."""
@@ -153,6 +154,7 @@ class Reach(Problem):
     """Torques over 1 s, linear between ten knots, bring the tip to a point, and the arm to rest."""
 
     name, scene, hit = "reach", "reacher", REACH_HIT
+    method = "lbfgs"
     knots = 10
 
     def __init__(self) -> None:

@@ -8,9 +8,10 @@ Target alone (``throw_hit``, ``reach_hit``): no effort in the cost; success: a m
 hit, 5 mm or 1 cm (``control_problems``). A target alone is one number (throw) or six (reach), which
 sampling finds with few rollouts, however many actions there are.
 
-Both methods shape the same numbers from the same start and stop at the first success. Ours is
-Levenberg-Marquardt, with Jacobians from reverse mode. CMA-ES has the defaults of pycma, begins
-again when it stops, and counts the best of its ``FIRST_STEPS``.
+Both methods shape the same numbers from the same start and stop at the first success. Ours uses
+reverse mode: Levenberg-Marquardt for the throw, whose Jacobian is one row, L-BFGS for the reach,
+which has six (``control_gradient``). CMA-ES has the defaults of pycma, begins again when it stops,
+and counts the best of its ``FIRST_STEPS``.
 
 The currency is one forward rollout of the differentiable world, as cheap as it gets in a batch of
 CMA-ES's size. Gradients, and our rollouts that go one by one, count what they cost in CPU time
@@ -34,104 +35,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from benchmarks.control_gradient import Goal, planned
 from benchmarks.control_problems import Problem, Reach, Throw
 from benchmarks.convention import options, show, write_json
 from benchmarks.opponents.cma_control import Search, search
-from sameworld.core import World
-from sameworld.core.arrays import Array, Signals
+from sameworld.core.arrays import Array
 
 TARGETS = 6
 WITHIN = 1.1
 BUDGET = {"throw": 6000, "reach": 10000}
 FIRST_STEPS = (0.03, 0.1, 0.3)
 """First steps of CMA-ES, in shares of the motors' limits."""
-ITERATIONS = 60
-CONVERGED = 1e-3
-"""Relative decrease of the cost at which ours stops."""
 REPEATS = 5
-
-
-# ---- ours --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, kw_only=True)
-class Goal:
-    """A target, with the matrix of the effort (zero where only the target counts)."""
-
-    problem: Problem
-    target: Array
-    metric: Array
-
-    def costs(self, world: World, z: Array) -> Array:
-        """Costs [B] of numbers [B, K, A]."""
-        missed = self.missed(self.problem.seen(world, z))
-        flat = z.reshape(len(z), -1)
-        return np.sum(missed**2, axis=1) + np.einsum("bi,ij,bj->b", flat, self.metric, flat)
-
-    def missed(self, signals: Signals) -> Array:
-        """Miss in hits [B, R]."""
-        return self.problem.residuals(signals, self.target) / self.problem.hit
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tried:
-    """A point of our descent.
-
-    Attributes:
-        cost: Its cost.
-        forwards: Rollouts so far, one by one.
-        jacobians: Reverse passes so far, each for all residuals.
-        cpu_seconds: CPU time so far.
-        z: Its numbers [K, A].
-    """
-
-    cost: float
-    forwards: int
-    jacobians: int
-    cpu_seconds: float
-    z: Array
-
-
-def descend(goal: Goal, enough: float) -> list[Tried]:
-    """Levenberg-Marquardt until the cost is ``enough``, or converged if that is 0; the path."""
-    began, problem, metric = time.process_time(), goal.problem, goal.metric
-    z, damping, jacobians = problem.first.reshape(-1), 1e-2, 0
-    shape = problem.first.shape
-
-    def looked(at: Array) -> tuple[Signals, Array, float]:
-        signals = problem.seen(problem.world, at.reshape(1, *shape))
-        missed = goal.missed(signals)[0]
-        return signals, missed, float(missed @ missed + at @ metric @ at)
-
-    signals, missed, cost = looked(z)
-    path: list[Tried] = []
-    slope: Array | None = None
-    for forwards in range(1, ITERATIONS + 1):
-        if slope is None:
-            spent = time.process_time() - began
-            path.append(
-                Tried(
-                    cost=cost,
-                    forwards=forwards,
-                    jacobians=jacobians,
-                    cpu_seconds=spent,
-                    z=z.reshape(shape),
-                )
-            )
-            flat = len(path) > 1 and cost > (1 - CONVERGED) * path[-2].cost
-            if cost <= enough or (flat and enough == 0):
-                break
-            slope = problem.jacobian(z.reshape(shape), signals).reshape(len(missed), -1)
-            slope, jacobians = slope / problem.hit, jacobians + 1
-        curve = slope.T @ slope + metric
-        ridge = damping * np.trace(curve) / len(z) * np.eye(len(z))
-        tried = z - np.linalg.solve(curve + ridge, slope.T @ missed + metric @ z)
-        found = looked(tried)
-        if found[2] < cost:
-            z, (signals, missed, cost), slope, damping = tried, found, None, damping / 10
-        else:
-            damping *= 5
-    return path
 
 
 # ---- costs -------------------------------------------------------------------------------------
@@ -144,13 +59,13 @@ class Costs:
     Attributes:
         batched: A forward rollout within a batch of CMA-ES's size.
         single: A forward rollout alone.
-        jacobian: A reverse pass for all residuals.
+        reverse: A reverse pass.
         compiling: Compiling the two programs that gradients need.
     """
 
     batched: float
     single: float
-    jacobian: float
+    reverse: float
     compiling: float
 
 
@@ -159,13 +74,13 @@ def measured(problem: Problem) -> Costs:
     z = problem.first
     size = 4 + int(3 * math.log(z.size))
     batch = np.repeat(z[None], size, axis=0)
-    signals = problem.seen(problem.world, z[None])
     single, compiled = _cpu(lambda: problem.seen(problem.world, z[None]))
-    jacobian, more = _cpu(lambda: problem.jacobian(z, signals))
+    weights = problem.weights(problem.seen(problem.world, z[None]))
+    if problem.method == "lbfgs":
+        weights = {name: weight[:1] for name, weight in weights.items()}
+    reverse, more = _cpu(lambda: problem.pulled(z, weights))
     batched, _ = _cpu(lambda: problem.seen(problem.world, batch))
-    return Costs(
-        batched=batched / size, single=single, jacobian=jacobian, compiling=compiled + more
-    )
+    return Costs(batched=batched / size, single=single, reverse=reverse, compiling=compiled + more)
 
 
 def _cpu(call: Callable[[], object]) -> tuple[float, float]:
@@ -205,11 +120,11 @@ def opponent(goal: Goal, threshold: float, seed: int) -> tuple[Search, float]:
 
 def compared(goal: Goal, costs: Costs, seed: int) -> tuple[float, ...]:
     """Success and forwards of both methods for one goal; ratios of forwards, CPU and costs."""
-    path = descend(goal, 0.0 if goal.metric.any() else 1.0)
-    threshold = WITHIN * path[-1].cost if goal.metric.any() else 1.0
+    path = planned(goal, 0.0 if goal.metric.any() else 1.0)
+    threshold = WITHIN * min(p.cost for p in path) if goal.metric.any() else 1.0
     reached = next((p for p in path if p.cost <= threshold), path[-1])
     confirmed = goal.costs(goal.problem.engine, reached.z[None])[0] <= 1.001 * threshold
-    paid = reached.forwards * costs.single + reached.jacobians * costs.jacobian
+    paid = reached.forwards * costs.single + reached.reverses * costs.reverse
     paid /= costs.batched
     theirs, spent = opponent(goal, threshold, seed)
     return (
@@ -219,7 +134,7 @@ def compared(goal: Goal, costs: Costs, seed: int) -> tuple[float, ...]:
         float(theirs.evaluations),
         theirs.evaluations / paid,
         spent / reached.cpu_seconds,
-        theirs.cost / path[-1].cost,
+        theirs.cost / min(p.cost for p in path),
     )
 
 
@@ -265,7 +180,7 @@ def paid(problem: Problem, costs: Costs) -> dict[str, float]:
     return {
         f"{problem.name}_forward_ms": 1e3 * costs.batched,
         f"{problem.name}_single_in_forwards": costs.single / costs.batched,
-        f"{problem.name}_gradient_in_forwards": costs.jacobian / costs.batched,
+        f"{problem.name}_gradient_in_forwards": costs.reverse / costs.batched,
         f"{problem.name}_compile_cpu_s": costs.compiling,
     }
 

@@ -1,0 +1,182 @@
+"""A small network inside the step, on top of a fitted model: a servo and a double pendulum.
+
+Run: ``python -m benchmarks.diff_residual --data DIR [--out FILE.json]``; ``DIR`` holds the folders
+``servo_bam`` and ``pendulum_multiarm``.
+
+Data, splits, warm-up and metrics are those of ``servo_bam`` (friction model M1) and ``pendulum``
+(double). The analytic model is fitted to the training runs; a network is trained through the
+simulation on four fifths of them and passes a gate on the rest, as in ``identify``: if the gate
+fails, the analytic model stays. Held-out runs are predicted open loop by both, and compared run by
+run. The pendulum is integrated by implicitfast at 1 ms here, which has derivatives, not by RK4.
+
+``*_gain_low_pct`` is the lower end of the paired 90 % bootstrap interval of the mean reduction of
+the error, over runs; ``worst_excess_pct`` says how much worse the worse of the two is, 0 if none.
+
+Source: E. Heiden et al., "NeuralSim: Augmenting Differentiable Simulators with Neural Networks",
+ICRA 2021.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks import pendulum, servo_bam, servo_recipe
+from benchmarks.convention import options, show, write_json
+from sameworld.core import Episode, Prediction, Scene
+from sameworld.core.predict import predict_all
+from sameworld.core.progress import Progress
+from sameworld.core.world import World
+from sameworld.maths.intervals import bootstrap
+from sameworld.stages.identify import identify
+from sameworld.stages.identify.holdout import score_holdout, split
+from sameworld.worlds import build
+from sameworld.worlds.differentiable import differentiable_world
+from sameworld.worlds.differentiable.residual import ResidualConfig, residual_world
+
+#: Share of the training runs that the gate sees.
+GATE = 0.2
+#: Sizes, windows and rates, chosen on training runs.
+SERVO = ResidualConfig(window=1.0, warmup=10, batch=24, steps=300, check=20, rate=5e-3, decay=1e-2)
+PENDULUM = ResidualConfig(window=0.5, warmup=25, batch=24, steps=300, check=20, rate=3e-3)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bench:
+    """One data set with its analytic fit.
+
+    Attributes:
+        name: Prefix of the keys.
+        scene: The fitted scene.
+        train: Training runs.
+        test: Held-out runs.
+        warmup: Rows of held-out runs from which starts are found.
+        gate_warmup: The same for training runs.
+        config: The residual.
+        errors: Error per run.
+    """
+
+    name: str
+    scene: Scene
+    train: list[Episode]
+    test: list[Episode]
+    warmup: int
+    gate_warmup: int
+    config: ResidualConfig
+    errors: Callable[[Sequence[Prediction]], NDArray[np.float64]]
+
+
+def servo(folder: Path, threads: int) -> Bench:
+    """XL330 with Coulomb and viscous friction."""
+    runs = servo_recipe.load(folder / "servo_bam", "xl330")
+    train = [run for run in runs if not run.id.startswith(servo_bam.HELD_OUT)]
+    test = [run for run in runs if run.id.startswith(servo_bam.HELD_OUT)]
+    world = servo_bam.begun("m1", {}, threads)
+    fitted, _, _ = identify(world, train, config=servo_bam.config())
+    return Bench(
+        name="servo",
+        scene=fitted.scene,
+        train=train,
+        test=test,
+        warmup=servo_bam.WARMUP,
+        gate_warmup=servo_bam.WARMUP,
+        config=SERVO,
+        errors=servo_bam.errors,
+    )
+
+
+def arms(folder: Path, threads: int) -> Bench:
+    """The double pendulum."""
+    data = folder / "pendulum_multiarm"
+    scene = pendulum.scene(pendulum.DOUBLE)
+    text = scene.mjcf.replace('integrator="RK4"', 'integrator="implicitfast"')
+    text = text.replace(f'timestep="{pendulum.PERIOD}"', 'timestep="0.001"')
+    world = build(replace(scene, mjcf=text), "explicit")
+    train = pendulum.load(data, "double", "id", thin=pendulum.THIN)
+    fitted, _, _ = identify(world, train, config=pendulum.config(pendulum.DOUBLE))
+
+    def errors(predictions: Sequence[Prediction]) -> NDArray[np.float64]:
+        return np.array([pendulum.rmse_deg([p]) for p in predictions])
+
+    return Bench(
+        name="pendulum",
+        scene=fitted.scene,
+        train=train,
+        test=pendulum.load(data, "double", "vad"),
+        warmup=pendulum.WARMUP,
+        gate_warmup=pendulum.WARMUP // pendulum.THIN,
+        config=PENDULUM,
+        errors=errors,
+    )
+
+
+def trained(bench: Bench, *, seed: int) -> tuple[World, World, dict[str, float]]:
+    """The analytic world, the one that passed the gate, and numbers of the training."""
+    analytic = differentiable_world(bench.scene)
+    began = time.process_time()
+    kept, held = split(len(bench.train), GATE, seed)
+
+    def report(progress: Progress) -> None:
+        print(f"{bench.name}: {progress.done}/{progress.total} {progress.message}", flush=True)
+
+    world = residual_world(analytic, bench.config)
+    world = world.fit([bench.train[i] for i in kept], seed=seed, progress=report)
+    gate = [bench.train[i] for i in held]
+    score = score_holdout(
+        predict_all(analytic, gate, bench.gate_warmup),
+        predict_all(world, gate, bench.gate_warmup),
+        seed=seed,
+    )
+    print(f"{bench.name}: gate {score.gain:.3f} [{score.gain_low:.3f}, {score.gain_high:.3f}]")
+    numbers = {
+        f"{bench.name}_gate_gain_pct": 100 * score.gain,
+        f"{bench.name}_gate_passed": float(score.passed),
+        f"{bench.name}_validation_cost": min(world.training.costs) if world.training else 1.0,
+        f"{bench.name}_weights": float(world.network.trained),
+        f"{bench.name}_train_cpu_seconds": time.process_time() - began,
+    }
+    return analytic, world if score.passed else analytic, numbers
+
+
+def compared(bench: Bench, before: World, after: World) -> dict[str, float]:
+    """Held-out errors of both worlds, and the paired interval of the gain."""
+    old, new = (bench.errors(predict_all(w, bench.test, bench.warmup)) for w in (before, after))
+    gains = 100 * (old - new) / float(old.mean())
+    interval = bootstrap(gains, seed=0, level=0.9)
+    return {
+        f"{bench.name}_analytic_error": float(old.mean()),
+        f"{bench.name}_residual_error": float(new.mean()),
+        f"{bench.name}_gain_pct": float(gains.mean()),
+        f"{bench.name}_gain_low_pct": interval.low,
+        f"{bench.name}_gain_high_pct": interval.high,
+    }
+
+
+def main(argv: Sequence[str] | None = None) -> dict[str, float]:
+    """Run the benchmark.
+
+    Raises:
+        SystemExit: No folder was given.
+    """
+    opts = options(__doc__ or "", argv)
+    if opts.data is None:
+        raise SystemExit("Give the folder of the data sets: --data DIR (servo_bam/ in it).")
+    numbers: dict[str, float] = {}
+    for make in (servo, arms):
+        bench = make(opts.data, opts.threads)
+        before, after, found = trained(bench, seed=opts.seed)
+        numbers |= found | compared(bench, before, after)
+    gains = [numbers[f"{name}_gain_pct"] for name in ("servo", "pendulum")]
+    numbers["worst_excess_pct"] = max(0.0, *(-gain for gain in gains))
+    show("Residual on top of the analytic fit", ("number", "value"), sorted(numbers.items()))
+    write_json(opts.out, numbers)
+    return numbers
+
+
+if __name__ == "__main__":
+    main()
