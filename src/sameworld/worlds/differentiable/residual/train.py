@@ -175,7 +175,8 @@ class _Adam:
 
 
 def _batch(rng: np.random.Generator, count: int, size: int) -> NDArray[np.intp]:
-    return np.asarray(rng.permutation(count)[:size], dtype=np.intp)
+    """Pieces of one step; where they are fewer than the batch, some come twice."""
+    return np.resize(rng.permutation(count).astype(np.intp), size)
 
 
 def _cost(world: DifferentiableWorld, pieces: Pieces) -> float:
