@@ -4,10 +4,14 @@ Run: ``python -m benchmarks.diff_residual --data DIR [--out FILE.json]``; ``DIR`
 ``servo_bam`` and ``pendulum_multiarm``.
 
 Data, splits, warm-up and metrics are those of ``servo_bam`` (friction model M1) and ``pendulum``
-(double). The analytic model is fitted to the training runs; a network is trained through the
-simulation on four fifths of them and passes a gate on the rest, as in ``identify``: if the gate
-fails, the analytic model stays. Held-out runs are predicted open loop by both, and compared run by
-run. The pendulum is integrated by implicitfast at 1 ms here, which has derivatives, not by RK4.
+(double). The analytic model is fitted to the training runs, a network is trained through the
+simulation on top of it. The gate leaves groups of training runs out, one after the other: whole
+motions of the servo, because it is to predict another motion, and thirds of the swings. Unless
+the 90 % interval of the median gain over the runs left out lies above zero, the analytic model
+stays; this is stricter than the gate of ``identify``, which asks that it not lie below. What
+passes is trained again on all training runs. Held-out runs are predicted open loop by both, once,
+and compared run by run. The pendulum is integrated by implicitfast at 1 ms here, which has
+derivatives, not by RK4.
 
 ``*_gain_low_pct`` is the lower end of the paired 90 % bootstrap interval of the mean reduction of
 the error, over runs; ``worst_excess_pct`` says how much worse the worse of the two is, 0 if none.
@@ -30,20 +34,29 @@ from benchmarks import pendulum, servo_bam, servo_recipe
 from benchmarks.convention import options, show, write_json
 from sameworld.core import Episode, Prediction, Scene
 from sameworld.core.predict import predict_all
-from sameworld.core.progress import Progress
+from sameworld.core.progress import Progress, Report
 from sameworld.core.world import World
 from sameworld.maths.intervals import bootstrap
 from sameworld.stages.identify import identify
-from sameworld.stages.identify.holdout import score_holdout, split
+from sameworld.stages.identify.holdout import score_holdout
 from sameworld.worlds import build
 from sameworld.worlds.differentiable import differentiable_world
 from sameworld.worlds.differentiable.residual import ResidualConfig, residual_world
 
-#: Share of the training runs that the gate sees.
-GATE = 0.2
+#: Groups of swings for the gate.
+GROUPS = 3
 #: Sizes, windows and rates, chosen on training runs.
-SERVO = ResidualConfig(window=1.0, warmup=10, batch=24, steps=300, check=20, rate=5e-3, decay=1e-2)
-PENDULUM = ResidualConfig(window=0.5, warmup=25, batch=24, steps=300, check=20, rate=3e-3)
+SERVO = ResidualConfig(
+    inputs=("velocity", "control"),
+    width=8,
+    depth=1,
+    bound=0.05,
+    batch=24,
+    steps=160,
+    rate=5e-3,
+    decay=1e-2,
+)
+PENDULUM = ResidualConfig(window=0.5, warmup=25, batch=24, steps=200, check=20, rate=3e-3)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +67,7 @@ class Bench:
         name: Prefix of the keys.
         scene: The fitted scene.
         train: Training runs.
+        groups: Indices of training runs that the gate leaves out together.
         test: Held-out runs.
         warmup: Rows of held-out runs from which starts are found.
         gate_warmup: The same for training runs.
@@ -64,6 +78,7 @@ class Bench:
     name: str
     scene: Scene
     train: list[Episode]
+    groups: list[list[int]]
     test: list[Episode]
     warmup: int
     gate_warmup: int
@@ -76,12 +91,15 @@ def servo(folder: Path, threads: int) -> Bench:
     runs = servo_recipe.load(folder / "servo_bam", "xl330")
     train = [run for run in runs if not run.id.startswith(servo_bam.HELD_OUT)]
     test = [run for run in runs if run.id.startswith(servo_bam.HELD_OUT)]
+    motions = [run.id.rpartition("_kp")[0] for run in train]
+    groups = [[i for i, m in enumerate(motions) if m == motion] for motion in sorted(set(motions))]
     world = servo_bam.begun("m1", {}, threads)
     fitted, _, _ = identify(world, train, config=servo_bam.config())
     return Bench(
         name="servo",
         scene=fitted.scene,
         train=train,
+        groups=groups,
         test=test,
         warmup=servo_bam.WARMUP,
         gate_warmup=servo_bam.WARMUP,
@@ -98,6 +116,7 @@ def arms(folder: Path, threads: int) -> Bench:
     text = text.replace(f'timestep="{pendulum.PERIOD}"', 'timestep="0.001"')
     world = build(replace(scene, mjcf=text), "explicit")
     train = pendulum.load(data, "double", "id", thin=pendulum.THIN)
+    groups = [list(range(k, len(train), GROUPS)) for k in range(GROUPS)]
     fitted, _, _ = identify(world, train, config=pendulum.config(pendulum.DOUBLE))
 
     def errors(predictions: Sequence[Prediction]) -> NDArray[np.float64]:
@@ -107,6 +126,7 @@ def arms(folder: Path, threads: int) -> Bench:
         name="pendulum",
         scene=fitted.scene,
         train=train,
+        groups=groups,
         test=pendulum.load(data, "double", "vad"),
         warmup=pendulum.WARMUP,
         gate_warmup=pendulum.WARMUP // pendulum.THIN,
@@ -119,28 +139,35 @@ def trained(bench: Bench, *, seed: int) -> tuple[World, World, dict[str, float]]
     """The analytic world, the one that passed the gate, and numbers of the training."""
     analytic = differentiable_world(bench.scene)
     began = time.process_time()
-    kept, held = split(len(bench.train), GATE, seed)
-
-    def report(progress: Progress) -> None:
-        print(f"{bench.name}: {progress.done}/{progress.total} {progress.message}", flush=True)
-
     world = residual_world(analytic, bench.config)
-    world = world.fit([bench.train[i] for i in kept], seed=seed, progress=report)
-    gate = [bench.train[i] for i in held]
-    score = score_holdout(
-        predict_all(analytic, gate, bench.gate_warmup),
-        predict_all(world, gate, bench.gate_warmup),
-        seed=seed,
-    )
+    old, new = list[Prediction](), list[Prediction]()
+    for out in bench.groups:
+        kept = [run for i, run in enumerate(bench.train) if i not in out]
+        left = [bench.train[i] for i in out]
+        trial = world.fit(kept, seed=seed, progress=reporter(bench.name))
+        old += predict_all(analytic, left, bench.gate_warmup)
+        new += predict_all(trial, left, bench.gate_warmup)
+    score = score_holdout(old, new, seed=seed)
     print(f"{bench.name}: gate {score.gain:.3f} [{score.gain_low:.3f}, {score.gain_high:.3f}]")
+    passed = score.gain_low > 0
+    final = world.fit(bench.train, seed=seed, progress=reporter(bench.name)) if passed else analytic
     numbers = {
         f"{bench.name}_gate_gain_pct": 100 * score.gain,
-        f"{bench.name}_gate_passed": float(score.passed),
-        f"{bench.name}_validation_cost": min(world.training.costs) if world.training else 1.0,
+        f"{bench.name}_gate_low_pct": 100 * score.gain_low,
+        f"{bench.name}_gate_passed": float(passed),
         f"{bench.name}_weights": float(world.network.trained),
         f"{bench.name}_train_cpu_seconds": time.process_time() - began,
     }
-    return analytic, world if score.passed else analytic, numbers
+    return analytic, final, numbers
+
+
+def reporter(name: str) -> Report:
+    """Prints progress of a training."""
+
+    def report(progress: Progress) -> None:
+        print(f"{name}: {progress.done}/{progress.total} {progress.message}", flush=True)
+
+    return report
 
 
 def compared(bench: Bench, before: World, after: World) -> dict[str, float]:
@@ -167,7 +194,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, float]:
     if opts.data is None:
         raise SystemExit("Give the folder of the data sets: --data DIR (servo_bam/ in it).")
     numbers: dict[str, float] = {}
-    for make in (servo, arms):
+    for make in (arms, servo):
         bench = make(opts.data, opts.threads)
         before, after, found = trained(bench, seed=opts.seed)
         numbers |= found | compared(bench, before, after)
