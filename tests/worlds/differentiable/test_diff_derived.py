@@ -12,6 +12,7 @@ import pytest
 from diff_cases import quick
 
 from sameworld.worlds.differentiable.derived import inverse_weights
+from sameworld.worlds.differentiable.dynamics import inverted
 from sameworld.worlds.differentiable.parameters import raw_leaves
 from sameworld.worlds.differentiable.structure import structure_of
 
@@ -78,3 +79,19 @@ def test_inverse_weights_are_those_of_mujoco(weights: Weights, joint: str, child
 
 def test_the_scene_has_bodies_of_every_kind_that_mujoco_simplifies(weights: Weights) -> None:
     assert set(weights.model.body_simple.tolist()) == {0, 1, 2}
+
+
+@pytest.mark.parametrize(("count", "rows"), [(4, 6), (64, 6), (4, 40), (64, 25)])
+def test_matrices_of_a_batch_are_inverted_as_each_alone(count: int, rows: int) -> None:
+    spread = np.random.default_rng(0).normal(size=(count, rows, rows))
+    matrices = spread @ np.swapaxes(spread, 1, 2) + rows * np.eye(rows)
+
+    def both(matrix: jax.Array) -> tuple[jax.Array, jax.Array]:
+        return inverted(matrix), inverted(2 * matrix)
+
+    with jax.enable_x64(True):
+        once, half = jax.tree.map(np.array, quick(jax.vmap(both))(matrices))
+        slope = jax.grad(lambda a: jax.vmap(inverted)(a).sum())(jax.numpy.asarray(matrices))
+    np.testing.assert_allclose(once, np.linalg.inv(matrices), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(2 * half, once, rtol=1e-9, atol=1e-12)
+    assert not np.any(slope)

@@ -17,9 +17,13 @@ import numpy as np
 from sameworld.worlds.differentiable.kinematics import Leaves, Pose
 from sameworld.worlds.differentiable.spatial import cross, transformed
 from sameworld.worlds.differentiable.structure import Structure
-from sameworld.worlds.differentiable.typed import asarray, diagonal, eye
+from sameworld.worlds.differentiable.typed import asarray, custom_vmap, diagonal, eye, in_turn
 
 __all__ = ["Inertias", "bias_force", "inertia_matrix", "inertias", "inverted", "solved"]
+
+
+#: Batches of up to so many matrices with so many rows are inverted at once on CPUs.
+_FEW, _SMALL = 8, 16
 
 
 class Inertias(NamedTuple):
@@ -126,6 +130,29 @@ def _solved_jvp(
 
 def inverted(matrix: jax.Array) -> jax.Array:
     """Inverse of a symmetric positive definite matrix, without derivative."""
-    matrix = jax.lax.stop_gradient(matrix)
+    alone = _in_turn if jax.default_backend() == "cpu" else _inverse
+    return alone(jax.lax.stop_gradient(matrix))
+
+
+def _inverse(matrix: jax.Array) -> jax.Array:
     factor = jax.scipy.linalg.cho_factor(matrix, lower=True)
     return jax.scipy.linalg.cho_solve(factor, eye(len(matrix)))
+
+
+@custom_vmap
+def _in_turn(matrix: jax.Array) -> jax.Array:
+    """Inverse, in a batch one after the other where there is much to do.
+
+    Batched factorisations of jaxlib split large batches over the threads of the process and wait
+    for them in one of these; two at once on a machine with two threads wait forever.
+    """
+    return _inverse(matrix)
+
+
+@_in_turn.def_vmap
+def _in_turn_batched(  # pyright: ignore[reportUnusedFunction]
+    count: int, batched: object, matrices: jax.Array
+) -> tuple[jax.Array, bool]:
+    few = count <= _FEW and matrices.shape[-1] <= _SMALL
+    found = jax.vmap(_inverse)(matrices) if few else in_turn(_inverse, matrices)
+    return found, True

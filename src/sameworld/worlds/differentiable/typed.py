@@ -11,6 +11,7 @@ from typing import Any, Literal, ParamSpec, Protocol, TypeVar, cast, overload
 
 import jax
 import jax.numpy as jnp
+from jax import custom_batching as _custom_batching
 from jax import export as _export
 from jax.typing import ArrayLike, DTypeLike
 
@@ -20,12 +21,14 @@ __all__ = [
     "asarray",
     "checkpoint",
     "config",
+    "custom_vmap",
     "jit",
     "diagonal",
     "einsum",
     "export",
     "eye",
     "fori_loop",
+    "in_turn",
     "full",
     "jacfwd",
     "jvp",
@@ -83,6 +86,7 @@ class _Linalg(Protocol):
 
 
 class _Lax(Protocol):
+    def map(self, f: Callable[[jax.Array], jax.Array], xs: jax.Array) -> jax.Array: ...
     def fori_loop(
         self,
         lower: ArrayLike,
@@ -138,11 +142,23 @@ class _Export(Protocol):
     def register_namedtuple_serialization(self, nodetype: type, *, serialized_name: str) -> Any: ...
 
 
+class CustomVmap(Protocol):
+    """A function of one array, whose batches follow a rule of their own."""
+
+    def __call__(self, array: jax.Array, /) -> jax.Array: ...
+    def def_vmap(self, rule: Callable[[int, Any, jax.Array], tuple[jax.Array, bool]]) -> Any: ...
+
+
+class _Batching(Protocol):
+    def custom_vmap(self, fun: Callable[[jax.Array], jax.Array]) -> CustomVmap: ...
+
+
 _numpy = cast("_Numpy", jnp)
 _linalg = cast("_Linalg", jnp.linalg)
 _lax = cast("_Lax", jax.lax)
 _tree = cast("_Trees", jax.tree)
 _jax = cast("_Jax", jax)
+_batching = cast("_Batching", _custom_batching)
 
 arange = _numpy.arange
 asarray = _numpy.asarray
@@ -157,6 +173,7 @@ zeros_like = _numpy.zeros_like
 solve = _linalg.solve
 
 fori_loop = _lax.fori_loop
+in_turn = _lax.map
 optimization_barrier = _lax.optimization_barrier
 
 tree_map = _tree.map
@@ -167,6 +184,8 @@ jacfwd = _jax.jacfwd
 jit = _jax.jit
 jvp = _jax.jvp
 vjp = _jax.vjp
+
+custom_vmap = _batching.custom_vmap
 
 config = cast("_Config", jax.config)
 export = cast("_Export", _export)
