@@ -5,8 +5,8 @@ Run: ``python -m benchmarks.diff_control [--out FILE.json] [--seed N]``.
 Optimal control (``throw``, ``reach``): cost = (miss / hit)^2 + mean squared share of the motors'
 limits / ``EFFORT``. Success: at most ``WITHIN`` times the lowest cost that ours converges to.
 Target alone (``throw_hit``, ``reach_hit``): no effort in the cost; success: a miss of at most one
-hit, 5 mm or 1 cm (``control_problems``). A target alone is one number (throw) or six (reach), which
-sampling finds with few rollouts, however many actions there are.
+hit, 5 mm or 1 cm (``control_problems``). A target alone is one number (throw) or six (reach),
+however many actions there are: the fewer numbers, the better sampling does.
 
 Both methods shape the same numbers from the same start and stop at the first success. Ours uses
 reverse mode: Levenberg-Marquardt for the throw, whose Jacobian is one row, L-BFGS for the reach,
