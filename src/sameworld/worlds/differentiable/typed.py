@@ -17,6 +17,7 @@ from jax.typing import ArrayLike, DTypeLike
 
 __all__ = [
     "Compiled",
+    "CustomVmap",
     "arange",
     "asarray",
     "checkpoint",
