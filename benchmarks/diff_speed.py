@@ -9,6 +9,9 @@ same scene by the same world.
 - Derivative of a sum over a trajectory of 1000 steps by all 7000 actions, in reverse mode.
 - 64 elements of 200 steps beside ``mujoco.rollout``: the Panda, and a T that is pushed on a table.
 - A Jacobian program in a second process, beside the first one, which traces and compiles it.
+- Where it is installed (``pip install mujoco-mjx==3.17.0``), MJX on the same four problems: keys
+  ``mjx_`` are its CPU time over ours, and CPU-seconds of its first call. A problem that it does
+  not finish in ten minutes has no keys.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ import mujoco.rollout
 import numpy as np
 
 from benchmarks.convention import Options, options, show, write_json
+from benchmarks.opponents import mjx
 from benchmarks.panda_arm import HOME, panda_scene
 from sameworld.core.arrays import Array
 from sameworld.core.jacobian import jacobian
@@ -107,6 +111,7 @@ def measure(given: Options) -> tuple[dict[str, float], list[tuple[object, ...]]]
     """All numbers, and rows of the table."""
     rng = np.random.default_rng(given.seed)
     numbers = _jacobians(rng) | _reverse(rng) | _batches(rng) | _startup()
+    beside = _mjx(numbers, rng) if mjx.available() else {}
     notes = {
         "jacobian_over_forward": f"{numbers['jacobian_ms']:.3g} ms; by differences through "
         f"mujoco.rollout {numbers['differences_ms']:.3g} ms",
@@ -118,7 +123,8 @@ def measure(given: Options) -> tuple[dict[str, float], list[tuple[object, ...]]]
     rows: list[tuple[object, ...]] = [
         (key, numbers[key], bound, notes.get(key, "")) for key, bound in BOUNDS.items()
     ]
-    return numbers, rows
+    rows += [(key, value, "", "") for key, value in beside.items()]
+    return numbers | beside, rows
 
 
 def _motion(rng: np.random.Generator, batch: int, ticks: int) -> Array:
@@ -166,15 +172,19 @@ def _reverse(rng: np.random.Generator) -> dict[str, float]:
 
 def _batches(rng: np.random.Generator) -> dict[str, float]:
     smooth = _batch(_panda_scene(), _motion(rng, BATCH, TICKS))
-    to = np.stack([rng.uniform(-0.05, 0.05, BATCH), rng.uniform(-0.15, -0.05, BATCH)], axis=1)
-    share = np.linspace(0, 1, TICKS)[None, :, None]
-    contact = _batch(Scene(name="pusht", mjcf=PUSHT), share * to[:, None, :])
+    contact = _batch(Scene(name="pusht", mjcf=PUSHT), _pushes(rng))
     return {
         "batch_over_mujoco_smooth": smooth[0],
         "smooth_steps_per_cpu_s": smooth[1],
         "batch_over_mujoco": contact[0],
         "contact_steps_per_cpu_s": contact[1],
     }
+
+
+def _pushes(rng: np.random.Generator) -> Array:
+    """Targets [B, T, 2] of the tip that pushes the T, away from where it is."""
+    to = np.stack([rng.uniform(-0.05, 0.05, BATCH), rng.uniform(-0.15, -0.05, BATCH)], axis=1)
+    return np.linspace(0, 1, TICKS)[None, :, None] * to[:, None, :]
 
 
 def _batch(scene: Scene, actions: Array) -> tuple[float, float]:
@@ -194,6 +204,34 @@ def _batch(scene: Scene, actions: Array) -> tuple[float, float]:
         lambda: world.rollout(state, actions),
     )
     return theirs / ours, BATCH * TICKS / ours
+
+
+def _mjx(ours: dict[str, float], rng: np.random.Generator) -> dict[str, float]:
+    """CPU time of MJX over ours per problem, and of its first call [s]."""
+    arm = explicit_world(_panda_scene()).kernel.model
+    tee = explicit_world(Scene(name="pusht", mjcf=PUSHT)).kernel.model
+    parameters = {"bodies": arm.jnt_bodyid[:7], "dofs": np.arange(PARAMETERS - 7)}
+    tasks = {
+        "jacobian": (arm, {"actions": _motion(rng, 1, TICKS), **parameters}, ours["jacobian_ms"]),
+        "reverse": (arm, {"actions": _motion(rng, 1, LONG)}, ours["reverse_ms"]),
+        "smooth": (
+            arm,
+            {"actions": _motion(rng, BATCH, TICKS)},
+            1e3 * BATCH * TICKS / ours["smooth_steps_per_cpu_s"],
+        ),
+        "contact": (
+            tee,
+            {"actions": _pushes(rng)},
+            1e3 * BATCH * TICKS / ours["contact_steps_per_cpu_s"],
+        ),
+    }
+    found: dict[str, float] = {}
+    for name, (model, arrays, milliseconds) in tasks.items():
+        theirs = mjx.measure(model, name, **arrays)
+        if theirs:
+            found[f"mjx_{name}_over_ours"] = 1e3 * theirs["seconds"] / milliseconds
+            found[f"mjx_{name}_first_s"] = theirs["first_s"]
+    return found
 
 
 def _startup() -> dict[str, float]:
