@@ -146,8 +146,13 @@ class _Export(Protocol):
 class CustomVmap(Protocol):
     """A function of one array, whose batches follow a rule of their own."""
 
-    def __call__(self, array: jax.Array, /) -> jax.Array: ...
-    def def_vmap(self, rule: Callable[[int, Any, jax.Array], tuple[jax.Array, bool]]) -> Any: ...
+    def __call__(self, array: jax.Array, /) -> jax.Array:
+        """The function itself."""
+        ...
+
+    def def_vmap(self, rule: Callable[[int, Any, jax.Array], tuple[jax.Array, bool]]) -> Any:
+        """Set what a batch does: size and array in, array out and whether it is a batch."""
+        ...
 
 
 class _Batching(Protocol):
