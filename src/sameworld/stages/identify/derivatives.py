@@ -135,7 +135,8 @@ def _beside(
     low, high = problem.transform.bounds
     here = problem.sessions.local(u)
     moved, begun = here.copy(), starts.copy()
-    moved[..., i] = np.clip(here[..., i] + sign * problem.difference[i], low[i], high[i])
+    step = sign * problem.stride * problem.difference[i]
+    moved[..., i] = np.clip(here[..., i] + step, low[i], high[i])
     step = np.broadcast_to(moved[..., i] - here[..., i], len(starts))
     begun[:, free] += follow[:, :, i] * step[:, None]
     return moved, begun, step
@@ -144,8 +145,9 @@ def _beside(
 def _steps(problem: Problem, u: Array) -> dict[str, float]:
     """Difference steps in the parameters' own units."""
     slopes = problem.transform.derivative(u[: len(problem.names)])
-    moves = np.abs(problem.difference * slopes).tolist()
+    moves = np.abs(problem.stride * problem.difference * slopes).tolist()
     steps: dict[str, float] = dict(zip(problem.names, moves, strict=True))
     for name in problem.start_names:
-        steps[name] = max(default_step(problem.world.spec.start[name]), 1e-5)
+        step = max(default_step(problem.world.spec.start[name]), 1e-5)
+        steps[name] = problem.stride * step
     return steps

@@ -21,6 +21,7 @@ from sameworld.core.values import Values
 from sameworld.core.world import World
 from sameworld.maths.transforms import Transform
 from sameworld.stages.identify.config import IdentifyConfig
+from sameworld.stages.identify.doubt import last_linear
 from sameworld.stages.identify.eliminate import Linear
 from sameworld.stages.identify.hierarchy import Hierarchy
 from sameworld.stages.identify.optimum import Optimum
@@ -180,7 +181,7 @@ def fit_parameters(
     problem = weighed(problem, best.u, best.starts, config)
     problem = problem if problem.warmup else replace(problem, rates=True)
     problem = replace(problem, bare=_is_bare(problem, config))
-    linear = Linear.at(problem, best.u, best.starts)
+    linear = last_linear(problem, best.u, best.starts, choose=config.difference == 0)
     return Fitted(
         problem=problem,
         linear=linear,
@@ -307,10 +308,10 @@ def stepped(problem: Problem, u: Array, starts: Array, config: IdentifyConfig) -
     the slope says nothing of its trend.
     """
     if chosen_optimiser(problem, config) != "least_squares":
-        return replace(problem, exact=True, central=False)
+        return replace(problem, exact=True, central=False, rough=False)
     if config.difference > 0:
         return problem
     steps = choose_steps(problem, u, starts)
     rough = bool((steps > LADDER[0]).any())
     exact = problem.exact and not (rough and config.derivatives == "auto")
-    return replace(problem, difference=steps, central=rough, exact=exact)
+    return replace(problem, difference=steps, central=rough, rough=rough, exact=exact)

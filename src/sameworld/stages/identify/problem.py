@@ -98,7 +98,9 @@ class Problem:
         scales: Residual scales and robust weights.
         difference: Difference steps in coordinates [P].
         central: Whether differences are central, as a rough cost needs; one-sided ones cost half
-            and suit smooth worlds.
+            and suit the way to the optimum of smooth worlds.
+        rough: Whether the cost may be rough: not where the smallest steps agree.
+        stride: Factor on all difference steps, those of starts too.
         exact: Whether derivatives are the world's own, not differences.
         bare: Whether derivatives by the parameters are left out of linearisations, as there are too
             many of them.
@@ -125,6 +127,8 @@ class Problem:
     sessions: Sessions
     rates: bool = False
     central: bool = True
+    rough: bool = True
+    stride: float = 1.0
     exact: bool = False
     bare: bool = False
 

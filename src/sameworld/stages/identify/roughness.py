@@ -37,7 +37,7 @@ def roughness(
     """
     size = len(problem.names)
     finite = np.isfinite(np.diag(covariance))
-    if not problem.central or not finite.any():
+    if not problem.rough or not finite.any():
         return np.zeros((size, size))
     covariance = np.where(np.outer(finite, finite), covariance, 0.0)
     plain = problem.with_scales(problem.scales.plain())

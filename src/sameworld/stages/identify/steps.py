@@ -10,11 +10,12 @@ from sameworld.core.arrays import Array
 from sameworld.stages.identify.problem import Problem
 from sameworld.stages.identify.scales import Scales
 
-__all__ = ["LADDER", "choose_steps"]
+__all__ = ["AGREE", "LADDER", "choose_steps"]
 
 #: Steps tried, in the optimiser's coordinates.
 LADDER = (1e-4, 1e-3, 1e-2, 5e-2, 1e-1, 2e-1)
-_AGREE = 0.15
+#: Relative change of a derivative from one step to the next at which they agree.
+AGREE = 0.15
 _PROBED = 16
 
 
@@ -54,7 +55,7 @@ def _choose(problem: Problem, u: Array, starts: Array, i: int) -> float:
     for k, step in enumerate(LADDER[1:]):
         coarser = _slope(problem, u, starts, i, step)
         changes.append(_change(slope, coarser))
-        if changes[-1] <= _AGREE:
+        if changes[-1] <= AGREE:
             return LADDER[k]
         slope = coarser
     return LADDER[int(np.argmin(changes)) + 1]
