@@ -290,7 +290,6 @@ WRAPPED = """<spatial name="bad"><site site="wall"/><geom geom="bead"/><site sit
     ("tendon", "says"),
     [
         (WRAPPED, "wraps around a geom; route it through sites"),
-        ('<fixed name="bad" armature="1"><joint joint="rotor" coef="1"/></fixed>', "has armature"),
         (
             '<fixed name="bad" stiffness="1 2"><joint joint="rotor" coef="1"/></fixed>',
             "polynomial stiffness",

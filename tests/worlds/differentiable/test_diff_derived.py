@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from diff_cases import quick
 
-from sameworld.worlds.differentiable.derived import inverse_weights
 from sameworld.worlds.differentiable.dynamics import inverted
 from sameworld.worlds.differentiable.parameters import raw_leaves
-from sameworld.worlds.differentiable.structure import structure_of
+from sameworld.worlds.differentiable.step import derived
+from sameworld.worlds.differentiable.system import system_of
+from sameworld.worlds.differentiable.touch import candidates
 
 FLOOR = '<geom type="plane" size="1 1 1"/>'
 SLIDE_X, SLIDE_Y = '<joint type="slide" axis="1 0 0"/>', '<joint type="slide" axis="0 1 0"/>'
@@ -59,10 +60,10 @@ def weights() -> Weights:
     model = mujoco.MjModel.from_xml_string(
         f"<mujoco><worldbody>{FLOOR}{''.join(trees)}</worldbody></mujoco>"
     )
-    structure, raw = structure_of(model), raw_leaves(model)
+    system = system_of(model, candidates(model))
     with jax.enable_x64(True):
-        run = quick(lambda leaves: inverse_weights(structure, leaves)[0])
-        found = jax.tree.map(np.array, run(raw))
+        run = quick(lambda leaves: derived(system, leaves))
+        found = jax.tree.map(np.array, run(raw_leaves(model)))
     return Weights(model=model, bodies=found["body_invweight0"], dofs=found["dof_invweight0"])
 
 

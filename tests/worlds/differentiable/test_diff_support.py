@@ -31,9 +31,17 @@ def model_of(inside: str, *, option: str = "", flag: str = "", more: str = "") -
     )
 
 
-def arm(joint: str = "", geom: str = "", actuator: str = "", **options: str) -> mujoco.MjModel:
-    more = f"""<tendon><fixed name="rope"><joint joint="hip" coef="1"/></fixed></tendon>
-        <actuator>{actuator}</actuator>"""
+def arm(
+    joint: str = "",
+    geom: str = "",
+    actuator: str = "",
+    tendon: str = "",
+    equality: str = "",
+    extension: str = "",
+    **options: str,
+) -> mujoco.MjModel:
+    more = f"""{extension}<equality>{equality}</equality><actuator>{actuator}</actuator>
+        <tendon><fixed name="rope" {tendon}><joint joint="hip" coef="1"/></fixed></tendon>"""
     return model_of(ARM.format(joint=joint, geom=geom), more=more, **options)
 
 
@@ -107,14 +115,6 @@ REFUSED = {
         lambda: arm(actuator='<dcmotor name="m" joint="hip" motorconst="0.05" resistance="2"/>'),
         "'m'.*'dcmotor'",
     ),
-    "tendon armature": (
-        lambda: arm(actuator='<motor name="m" tendon="rope" armature="1"/>'),
-        "'m'.*armature or damping",
-    ),
-    "tendon damping of an actuator": (
-        lambda: arm(actuator='<motor name="m" tendon="rope" damping="1"/>'),
-        "'m'.*armature or damping",
-    ),
     "polynomial damping of an actuator": (
         lambda: arm(actuator='<motor name="m" joint="hip" damping="1 2 0"/>'),
         "'m'.*polynomial",
@@ -166,6 +166,31 @@ REFUSED = {
         ),
         "'t' wraps",
     ),
+    "mixed solref of a limit": (
+        lambda: arm('range="0 1" limited="true" solreflimit="-100 1"'),
+        "Joint 'hip' has a solreflimit with one positive number.*two negative",
+    ),
+    "mixed solref of friction": (
+        lambda: arm('frictionloss="1" solreffriction=".02 -1"'),
+        "Joint 'hip' has a solreffriction",
+    ),
+    "mixed solref of a tendon": (
+        lambda: arm(tendon='range="0 1" limited="true" solreflimit="-9 1"'),
+        "Tendon 'rope' has a solreflimit",
+    ),
+    "mixed solref of an equality": (
+        lambda: arm(equality='<joint name="e" joint1="knee" solref=".02 -1"/>'),
+        "Equality 'e' has a solref",
+    ),
+    "mixed solref of a geom": (lambda: floor(floor='solref=".01 -1"'), "Geom 'floor' has a solref"),
+    "mixed solref of a pair": (lambda: pair('name="p" solref="-9 5"'), "Pair 'p' has a solref"),
+    "plugin": (
+        lambda: arm(
+            actuator='<plugin name="m" plugin="mujoco.pid" joint="hip" dyntype="none"/>',
+            extension='<extension><plugin plugin="mujoco.pid"/></extension>',
+        ),
+        "Plugins.*of MuJoCo itself, or components",
+    ),
     "flex": (
         lambda: model_of(
             '<flexcomp name="cloth" type="grid" count="3 3 1" spacing=".1 .1 .1" dim="2"/>'
@@ -192,8 +217,17 @@ ACCEPTED = {
     "wind in a vacuum": lambda: arm(option='wind="1 0 0" magnetic="0 1 0"'),
     "servo": lambda: arm(actuator='<position joint="hip" kp="3" kv="1" forcerange="-1 1"/>'),
     "pull on a tendon": lambda: arm(actuator='<velocity tendon="rope" kv="1"/>'),
+    "heavy tendon": lambda: arm(
+        actuator='<motor tendon="rope" armature=".1" damping=".2"/>', tendon='armature=".1"'
+    ),
     "armature and damping of a motor": lambda: arm(
         actuator='<motor joint="hip" armature=".1" damping=".2"/>'
+    ),
+    "solref of two negative numbers": lambda: arm(
+        'range="0 1" limited="true" solreflimit="-100 -3"'
+    ),
+    "mixed solref of what touches nothing": lambda: floor(
+        SPHERE + '<geom contype="0" conaffinity="0" size=".1" solref=".01 -1"/>'
     ),
     "positive gap": lambda: floor(floor='margin=".01" gap=".005"'),
     "solreffriction of a pyramid": lambda: pair('solreffriction=".1 1"'),

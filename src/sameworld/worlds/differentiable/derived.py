@@ -9,46 +9,64 @@ chapter Modeling, section "Contact parameters".
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import NDArray
 
 from sameworld.worlds.compiled.engine import Model
-from sameworld.worlds.differentiable.dynamics import inertia_matrix, inertias, inverted
+from sameworld.worlds.differentiable.dynamics import inverted
 from sameworld.worlds.differentiable.forces import Actuators
-from sameworld.worlds.differentiable.kinematics import Leaves, point_axes, posed
+from sameworld.worlds.differentiable.kinematics import Leaves, Pose, point_axes
 from sameworld.worlds.differentiable.structure import Index, Structure
 from sameworld.worlds.differentiable.typed import asarray, diagonal, einsum, eye
 
-__all__ = ["Mixing", "friction_mixed", "inverse_weights", "joint_totals", "mixing_of"]
+__all__ = [
+    "Mixing",
+    "friction_mixed",
+    "inverse_of",
+    "inverse_weights",
+    "mixing_of",
+    "with_actuators",
+]
 
 _MINVAL = 1e-15
 
 
-def joint_totals(a: Actuators, leaves: Leaves) -> dict[str, jax.Array]:
-    """Armature and damping of joints with what actuators add."""
+def with_actuators(a: Actuators, leaves: Leaves) -> dict[str, jax.Array]:
+    """Armature and damping of joints and tendons with what actuators add."""
     if not a.count:
         return {}
-    square = (leaves["actuator_gear"][:, 0] ** 2)[:, None] * a.dof
-    return {
-        "dof_armature": leaves["dof_armature"] + leaves["actuator_armature"] @ square,
-        "dof_damping": leaves["dof_damping"] + leaves["actuator_damping"] @ square,
-    }
+    square = (leaves["actuator_gear"][:, 0] ** 2)[:, None]
+    pulls = np.equal.outer(a.tendon, np.arange(leaves["tendon_damping"].shape[0]))
+    found: dict[str, jax.Array] = {}
+    for part in ("armature", "damping"):
+        own = leaves[f"actuator_{part}"]
+        found[f"dof_{part}"] = leaves[f"dof_{part}"] + own @ (square * a.dof)
+        if a.uses_tendons:
+            found[f"tendon_{part}"] = leaves[f"tendon_{part}"] + own @ (square * pulls)
+    return found
 
 
 # ---- inverse weights ---------------------------------------------------------------------------
 
 
-def inverse_weights(s: Structure, leaves: Leaves) -> tuple[dict[str, jax.Array], jax.Array]:
+def inverse_weights(
+    s: Structure, leaves: Leaves, pose: Pose, inverse: jax.Array
+) -> dict[str, jax.Array]:
     """Inverse inertia that bodies and dofs show at the reference configuration.
 
+    Args:
+        s: The structure.
+        leaves: Arrays of the model.
+        pose: Where everything is at the reference configuration.
+        inverse: Inverse of the inertia matrix there [nv, nv].
+
     Returns:
-        ``body_invweight0`` [nbody, 2] and ``dof_invweight0`` [nv]; the inverse inertia matrix there
-        [nv, nv].
+        ``body_invweight0`` [nbody, 2] and ``dof_invweight0`` [nv].
     """
-    pose = posed(s, leaves, leaves["qpos0"])
-    mass = inertia_matrix(s, leaves, pose, inertias(leaves, pose))
-    inverse = _inverse(mass)
     moves = s.dofs.moves[:, :, None]
     linear, angular = point_axes(pose, pose.centre) * moves, pose.angular * moves
     both = jnp.stack([linear, angular])
@@ -58,11 +76,11 @@ def inverse_weights(s: Structure, leaves: Leaves) -> tuple[dict[str, jax.Array],
         spread = spread.at[s.sliders, 0].set(1 / leaves["body_mass"][s.sliders])
         dofs = np.flatnonzero(np.isin(s.dofs.body, s.sliders))
         averaged = averaged.at[dofs].set(1 / leaves["body_mass"][s.dofs.body[dofs]])
-    return {"body_invweight0": spread, "dof_invweight0": averaged}, inverse
+    return {"body_invweight0": spread, "dof_invweight0": averaged}
 
 
-def _inverse(matrix: jax.Array) -> jax.Array:
-    """Inverse with derivative: one step of ``X (2 - A X)`` from the fixed inverse."""
+def inverse_of(matrix: jax.Array) -> jax.Array:
+    """Inverse of an inertia matrix: one step ``X (2 - A X)`` from a fixed one, with derivative."""
     fixed = inverted(matrix)
     return fixed @ (2 * eye(len(matrix)) - matrix @ fixed)
 
@@ -79,6 +97,7 @@ def _averaged(s: Structure, inverse: jax.Array) -> jax.Array:
 # ---- contact parameters ------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Mixing:
     """How the parameters of two geoms become those of their contact.
 
@@ -89,15 +108,10 @@ class Mixing:
         boss: 0 or 1 for the geom that decides alone, -1 for neither [P, 1].
     """
 
-    def __init__(self, model: Model, geoms: Index) -> None:
-        self.first, self.second = geoms[:, 0], geoms[:, 1]
-        mix = np.asarray(model.geom_solmix, dtype=np.float64)
-        self.weight = np.array(
-            [[_share(a, b)] for a, b in zip(mix[self.first], mix[self.second], strict=True)]
-        ).reshape(-1, 1)
-        rank = np.asarray(model.geom_priority)
-        ahead = rank[self.first] - rank[self.second]
-        self.boss = np.where(ahead > 0, 0, np.where(ahead < 0, 1, -1))[:, None]
+    first: Index
+    second: Index
+    weight: NDArray[np.float64]
+    boss: Index
 
     def chosen(self, first: jax.Array, second: jax.Array, equal: jax.Array) -> jax.Array:
         """Values of the geom that decides, ``equal`` where neither does."""
@@ -106,7 +120,15 @@ class Mixing:
 
 def mixing_of(model: Model, geoms: Index) -> Mixing:
     """Rules for pairs of geoms [P, 2]."""
-    return Mixing(model, geoms)
+    first, second = geoms[:, 0], geoms[:, 1]
+    mix = np.asarray(model.geom_solmix, dtype=np.float64)
+    shares = [_share(a, b) for a, b in zip(mix[first], mix[second], strict=True)]
+    rank = np.asarray(model.geom_priority)
+    ahead = rank[first] - rank[second]
+    boss = np.where(ahead > 0, 0, np.where(ahead < 0, 1, -1))
+    return Mixing(
+        first=first, second=second, weight=np.array(shares).reshape(-1, 1), boss=boss[:, None]
+    )
 
 
 def _share(first: float, second: float) -> float:

@@ -22,6 +22,7 @@ from sameworld.worlds.differentiable.limits import joint_friction, joint_limits
 from sameworld.worlds.differentiable.rows import Reference, referenced
 from sameworld.worlds.differentiable.solve import Solution, minimised
 from sameworld.worlds.differentiable.system import System
+from sameworld.worlds.differentiable.tendon_inertia import tendon_bias, tendon_inertia
 from sameworld.worlds.differentiable.tendons import (
     friction_block,
     limit_block,
@@ -32,7 +33,7 @@ from sameworld.worlds.differentiable.tendons import (
 from sameworld.worlds.differentiable.touch import cone_rows, pyramid_rows, touching
 from sameworld.worlds.differentiable.typed import asarray, optimization_barrier, zeros
 
-__all__ = ["Inputs", "Smooth", "accelerated", "smoothed"]
+__all__ = ["Inputs", "Smooth", "accelerated", "joint_inertia", "smoothed"]
 
 
 class Inputs(NamedTuple):
@@ -82,9 +83,11 @@ def smoothed(m: System, leaves: Leaves, q: jax.Array, v: jax.Array, given: Input
     s = m.structure
     pose = posed(s, leaves, q)
     bodies = inertias(leaves, pose)
-    mass = inertia_matrix(s, leaves, pose, bodies)
-    bias = bias_force(s, leaves, pose, bodies, v)
     length, arms = tendon_motion(m.tendons, s, leaves, pose, q)
+    mass = joint_inertia(m, leaves, pose, bodies, arms)
+    bias = bias_force(s, leaves, pose, bodies, v)
+    if m.tendons.turns:
+        bias = bias + tendon_bias(m.tendons, s, leaves, pose, v, arms)
     pulled = (length, arms) if m.tendons.count else None
     actuation = actuated(m.actuators, leaves, q, v, given.control, pulled)
     damping = given.damping if not s.is_disabled("DAMPER") else zeros(s.nv)
@@ -104,6 +107,24 @@ def smoothed(m: System, leaves: Leaves, q: jax.Array, v: jax.Array, given: Input
     found = Smooth(pose, bodies, mass, bias, actuation, length, arms, force, slope)
     # XLA on CPUs would otherwise compute the chain again for every use of it.
     return optimization_barrier(found)
+
+
+def joint_inertia(
+    m: System, leaves: Leaves, pose: Pose, bodies: Inertias, arms: jax.Array
+) -> jax.Array:
+    """Inertia matrix [nv, nv] with armature of joints and tendons.
+
+    Args:
+        m: The system.
+        leaves: Arrays of the model.
+        pose: Where everything is.
+        bodies: Inertia of bodies there.
+        arms: Moment arms of tendons there [nt, nv].
+    """
+    mass = inertia_matrix(m.structure, leaves, pose, bodies)
+    if not len(m.tendons.heavy):
+        return mass
+    return mass + tendon_inertia(m.tendons, m.structure, leaves, arms)
 
 
 def accelerated(

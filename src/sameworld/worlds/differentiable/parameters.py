@@ -74,6 +74,7 @@ LEAVES = (
     "qpos_spring",
     "site_pos",
     "site_quat",
+    "tendon_armature",
     "tendon_damping",
     "tendon_frictionloss",
     "tendon_lengthspring",

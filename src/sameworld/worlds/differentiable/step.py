@@ -9,9 +9,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sameworld.worlds.differentiable.derived import inverse_weights, joint_totals
+from sameworld.worlds.differentiable.derived import inverse_of, inverse_weights, with_actuators
+from sameworld.worlds.differentiable.dynamics import inertias
 from sameworld.worlds.differentiable.equality import reference_data
-from sameworld.worlds.differentiable.instant import Inputs, Smooth, accelerated, smoothed
+from sameworld.worlds.differentiable.instant import (
+    Inputs,
+    Smooth,
+    accelerated,
+    joint_inertia,
+    smoothed,
+)
 from sameworld.worlds.differentiable.integrate import displaced, integrated_acceleration
 from sameworld.worlds.differentiable.kinematics import Leaves, posed
 from sameworld.worlds.differentiable.laws import Plant, Seen, Substep, acted
@@ -73,19 +80,20 @@ def completed(m: System, writer: Writer, values: jax.Array) -> dict[str, jax.Arr
 
 
 def derived(m: System, leaves: Leaves) -> dict[str, jax.Array]:
-    """Joint totals and, if there are constraints, inverse weights and what anchors follow."""
-    found = dict(leaves) | joint_totals(m.actuators, leaves)
+    """What actuators add and, if there are constraints, inverse weights and what anchors follow."""
+    found = dict(leaves) | with_actuators(m.actuators, leaves)
     if not m.is_constrained:
         return found
-    s = m.structure
-    weights, inverse = inverse_weights(s, found)
-    found |= weights
-    if m.tendons.count or m.equalities.row.size:
-        pose = posed(s, found, found["qpos0"])
-        found["eq_data"] = reference_data(m.equalities, found, pose)
-        length, arms = tendon_motion(m.tendons, s, found, pose, found["qpos0"])
+    s, q = m.structure, found["qpos0"]
+    pose = posed(s, found, q)
+    length, arms = tendon_motion(m.tendons, s, found, pose, q)
+    inverse = inverse_of(joint_inertia(m, found, pose, inertias(found, pose), arms))
+    found |= inverse_weights(s, found, pose, inverse)
+    if m.tendons.count:
         found["tendon_length0"] = length
         found["tendon_invweight0"] = tendon_weights(arms, inverse)
+    if m.equalities.row.size:
+        found["eq_data"] = reference_data(m.equalities, found, pose)
     return found
 
 

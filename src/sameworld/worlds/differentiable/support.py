@@ -44,6 +44,7 @@ def refuse_unsupported(model: Model, chosen: list[_Pair], groups: Iterable[Group
         *_actuators(model),
         *_shapes(model, chosen),
         *_contacts(model, chosen),
+        *_references(model, chosen),
         *_components(model, groups),
     ]
     if reasons:
@@ -148,10 +149,6 @@ def _transmission(model: Model, actuator: int) -> Iterator[str]:
     elif kind in _JOINTS and int(model.jnt_type[target]) not in _SCALAR:
         joint = _name(model, "joint", target)
         yield f"acts on ball or free joint '{joint}': use hinges or slides, one actuator each."
-    elif kind == _TENDON and (
-        model.actuator_armature[actuator] or model.actuator_damping[actuator]
-    ):
-        yield "gives a tendon armature or damping: give the joints armature, the tendon damping."
     group = int(model.actuator_group[actuator])
     if 0 <= group < 31 and int(model.opt.disableactuator) >> group & 1:
         yield f"is in disabled group {group}: remove it, or enable the group."
@@ -209,6 +206,29 @@ def _contacts(model: Model, chosen: list[_Pair]) -> Iterator[str]:
             yield f"{name} has solreffriction: leave it out, or use pyramidal cones."
         if np.any(model.geom_surfacevel[geoms]):
             yield f"{name} has a moving surface (surfacevel): move the body by a joint."
+
+
+def _references(model: Model, chosen: list[_Pair]) -> Iterator[str]:
+    """Constraints whose solref is neither a time constant nor a stiffness."""
+    geoms = sorted({geom for pair in chosen if pair[2] < 0 for geom in pair[:2]})
+    elements = sorted({pair[2] for pair in chosen if pair[2] >= 0})
+    joints = np.arange(int(model.njnt))
+    for kind, attribute, solref, owner in (
+        ("joint", "solreflimit", model.jnt_solref, joints),
+        ("joint", "solreffriction", model.dof_solref, model.dof_jntid),
+        ("tendon", "solreflimit", model.tendon_solref_lim, np.arange(int(model.ntendon))),
+        ("tendon", "solreffriction", model.tendon_solref_fri, np.arange(int(model.ntendon))),
+        ("equality", "solref", model.eq_solref, np.arange(int(model.neq))),
+        ("geom", "solref", model.geom_solref[geoms], np.array(geoms)),
+        ("pair", "solref", model.pair_solref[elements], np.array(elements)),
+    ):
+        mixed = (solref[:, 0] > 0) != (solref[:, 1] > 0)
+        for index in sorted(set(owner[mixed].tolist())):
+            yield (
+                f"{kind.capitalize()} '{_name(model, kind, index)}' has a {attribute} with one "
+                "positive number, which MuJoCo replaces by its default: give two positive numbers "
+                "or two negative ones."
+            )
 
 
 def _components(model: Model, groups: Iterable[Group]) -> Iterator[str]:

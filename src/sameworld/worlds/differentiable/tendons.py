@@ -23,6 +23,7 @@ from sameworld.worlds.differentiable.kinematics import Leaves, Pose
 from sameworld.worlds.differentiable.rows import Block
 from sameworld.worlds.differentiable.spatial import cross, norm, normalised, transformed
 from sameworld.worlds.differentiable.structure import Index, Structure
+from sameworld.worlds.differentiable.typed import asarray
 
 __all__ = [
     "TENDON_LEAVES",
@@ -31,6 +32,7 @@ __all__ = [
     "Terms",
     "friction_block",
     "limit_block",
+    "shares",
     "tendon_damping",
     "tendon_motion",
     "tendon_weights",
@@ -100,6 +102,7 @@ class Tendons:
         segments: Pieces of spatial tendons.
         limited: Tendons with a limit, none if limits are disabled.
         rubbing: Tendons with friction, none if friction is disabled.
+        heavy: Tendons that have armature, or an actuator that may give them some.
     """
 
     count: int
@@ -107,6 +110,12 @@ class Tendons:
     segments: Segments
     limited: Index
     rubbing: Index
+    heavy: Index
+
+    @property
+    def turns(self) -> bool:
+        """Whether moment arms of some tendon with armature change."""
+        return bool(self.segments.adds[self.heavy].any())
 
 
 def tendons_of(model: Model, rubbing: Collection[int] = ()) -> Tendons:
@@ -130,7 +139,16 @@ def tendons_of(model: Model, rubbing: Collection[int] = ()) -> Tendons:
         segments=_segments(model),
         limited=np.flatnonzero(model.tendon_limited & limits),
         rubbing=np.flatnonzero(rubs & friction),
+        heavy=np.flatnonzero(_may_be_heavy(model)),
     )
+
+
+def _may_be_heavy(model: Model) -> NDArray[np.bool_]:
+    """Tendons with armature, and those that actuators pull: their armature is a parameter."""
+    heavy = np.asarray(model.tendon_armature != 0)
+    pulled = model.actuator_trntype == int(mj.mjtTrn.mjTRN_TENDON)
+    heavy[model.actuator_trnid[pulled, 0]] = True
+    return heavy
 
 
 def _is_enabled(model: Model, flag: str) -> bool:
@@ -144,9 +162,6 @@ def _refuse(model: Model, tendon: int) -> None:
     reasons = {
         "wraps around a geom; route it through sites on the surface of the geom, or use a fixed "
         "tendon": bool(np.isin(kinds, round_).any()),
-        "has armature; put armature on its joints, or set it to 0": bool(
-            model.tendon_armature[tendon]
-        ),
         "has a polynomial stiffness; give one number": bool(
             np.any(model.tendon_stiffnesspoly[tendon])
         ),
@@ -243,15 +258,23 @@ def tendon_motion(
         jacobian = jacobian + jnp.matmul(weighted, t.terms.drives)
     if t.segments.pulley.size:
         pieces, arms = _pieces(t.segments, s, leaves, pose)
-        length = length + jnp.matmul(t.segments.adds, pieces)
-        jacobian = jacobian + jnp.matmul(t.segments.adds, arms)
+        share = shares(t.segments, leaves)
+        length = length + share @ pieces
+        jacobian = jacobian + share @ arms
     return length, jacobian
+
+
+def shares(segments: Segments, leaves: Leaves) -> jax.Array:
+    """What pieces count in the lengths of tendons [nt, n], after the pulleys."""
+    over = segments.pulley
+    divisor = jnp.where(over >= 0, leaves["wrap_prm"][np.maximum(over, 0)], 1.0)
+    return asarray(segments.adds) / divisor
 
 
 def _pieces(
     segments: Segments, s: Structure, leaves: Leaves, pose: Pose
 ) -> tuple[jax.Array, jax.Array]:
-    """Lengths [n] of pieces and their derivatives by velocity [n, nv], after the pulleys.
+    """Lengths [n] of pieces and their derivatives by velocity [n, nv], before the pulleys.
 
     A dof that moves both ends alike changes no length, so every dof counts at one end only.
     """
@@ -264,9 +287,7 @@ def _pieces(
     velocity = pose.linear + cross(pose.angular, at - pose.reference)
     closing = jnp.sum(velocity * normalised(gap)[:, None, :], axis=-1)
     arms = closing * (second.astype(np.float64) - first.astype(np.float64))
-    over = segments.pulley
-    divisor = jnp.where(over >= 0, leaves["wrap_prm"][np.maximum(over, 0)], 1.0)
-    return length / divisor, arms / divisor[:, None]
+    return length, arms
 
 
 def tension(s: Structure, leaves: Leaves, length: jax.Array, velocity: jax.Array) -> jax.Array:
