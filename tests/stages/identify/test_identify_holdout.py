@@ -100,6 +100,31 @@ def test_equal_predictions_are_no_reason_to_refuse():
     same = predict_all(world, episodes, WARMUP)
     score = score_holdout(same, same, seed=0)
     assert score.passed and score.gain == score.gain_low == score.gain_high == 0
+    assert not score_holdout(same, same, seed=0, better=True).passed
+
+
+def test_blocks_must_predict_better_to_be_accepted_unless_asked_for_less():
+    episodes = record(AnalyticCart(substeps=1), 10, noise=CART_NOISE, size=10.0, ticks=30)
+    trained = learned_cart().fit(episodes, seed=0)
+    after, _, result = identify(trained, episodes, config=quick(holdout=0.3))
+    assert result.holdout is not None and result.holdout.gain_low <= 0
+    assert after is trained and not result.holdout.passed
+    _, _, lenient = identify(trained, episodes, config=quick(holdout=0.3, gate="not_worse"))
+    assert lenient.holdout.passed is (lenient.holdout.gain_high >= 0)
+    assert lenient.holdout.gain_high == result.holdout.gain_high
+
+
+def test_named_parameters_must_be_better_where_that_is_asked_for():
+    world = AnalyticPendulum(substeps=1)
+    knowing = world.with_belief(world.parameters.with_values(TRUTH))
+    episodes = record(world, 10, truth=TRUTH, noise=PENDULUM_NOISE, ticks=30)
+    scores = {
+        gate: identify(knowing, episodes, config=quick(*TRUTH, holdout=0.4, gate=gate))[2].holdout
+        for gate in ("auto", "not_worse", "better")
+    }
+    assert scores["auto"] == scores["not_worse"]
+    assert scores["auto"].gain_low < 0 < scores["auto"].gain_high
+    assert scores["auto"].passed and not scores["better"].passed
 
 
 def test_a_prediction_that_is_not_finite_counts_as_the_worst():

@@ -7,7 +7,16 @@ from typing import Literal, get_args
 
 from sameworld.core.errors import FitError
 
-__all__ = ["Derivatives", "IdentifyConfig", "Loss", "Optimiser", "Search", "Starts", "Weighting"]
+__all__ = [
+    "Derivatives",
+    "Gate",
+    "IdentifyConfig",
+    "Loss",
+    "Optimiser",
+    "Search",
+    "Starts",
+    "Weighting",
+]
 
 Weighting = Literal["noise", "channel", "horizon"]
 Search = Literal["sobol", "cma", "none"]
@@ -15,6 +24,7 @@ Loss = Literal["linear", "huber", "cauchy"]
 Starts = Literal["auto", "joint", "warmup"]
 Derivatives = Literal["auto", "exact", "differences"]
 Optimiser = Literal["auto", "least_squares", "lbfgs", "adam"]
+Gate = Literal["auto", "not_worse", "better"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +72,9 @@ class IdentifyConfig:
         determined: Largest posterior standard deviation, in the optimiser's coordinates, at which
             a parameter counts as determined.
         holdout: Share of episodes kept out for the gate; 0 switches it off.
+        gate: ``not_worse`` refuses what predicts held-out episodes worse beyond doubt, ``better``
+            also what does not predict them better beyond doubt; ``auto`` takes ``not_worse`` for
+            named parameters, which have verdicts of their own, and ``better`` for blocks.
         bootstrap: Draws of the block bootstrap used below eight episodes.
         seed: Seed of everything random.
     """
@@ -88,6 +101,7 @@ class IdentifyConfig:
     prior: bool = True
     determined: float = 0.3
     holdout: float = 0.2
+    gate: Gate = "auto"
     bootstrap: int = 500
     seed: int = 0
 
@@ -102,6 +116,7 @@ class IdentifyConfig:
             "starts": Starts,
             "derivatives": Derivatives,
             "optimiser": Optimiser,
+            "gate": Gate,
         }
         for name, literal in words.items():
             if getattr(self, name) not in get_args(literal):

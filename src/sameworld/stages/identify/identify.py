@@ -252,7 +252,8 @@ def _score(
 ) -> HoldoutScore:
     old = predict_all(before, held, config.warmup, seed=config.seed)
     new = predict_all(after, held, config.warmup, seed=config.seed)
-    return score_holdout(old, new, seed=config.seed)
+    rule = config.gate if config.gate != "auto" else "not_worse" if config.free else "better"
+    return score_holdout(old, new, seed=config.seed, better=rule == "better")
 
 
 def _cross_fitted(

@@ -96,7 +96,7 @@ class HoldoutScore:
             median over episodes.
         gain_low: Lower end of its 90 % paired bootstrap interval.
         gain_high: Upper end.
-        passed: Whether the fitted world is accepted (not worse beyond doubt).
+        passed: Whether the fitted world is accepted, by the rule ``IdentifyConfig.gate``.
     """
 
     episodes: tuple[str, ...]
