@@ -82,7 +82,7 @@ class Problem(ABC):
         """Derivatives [R, K, A] of R weighted sums of signals of one element."""
         actions = np.repeat(self.actions(z[None]), len(next(iter(weights.values()))), axis=0)
         start = self.world.spec.start.mean.broadcast(len(actions))
-        back = self.world.pullback(start, actions, weights, self.parameters, motion_only=True)
+        back = self.world.pullback(start, actions, weights, self.parameters, wrt=())
         return np.einsum("tk,rta->rka", self.basis, back.actions * self.limits)
 
     def metric(self) -> Array:

@@ -161,7 +161,7 @@ def _reverse(rng: np.random.Generator) -> dict[str, float]:
     state = world.reset(start)
     forward, backward = _compared(
         lambda: world.rollout(state, actions),
-        lambda: world.pullback(start, actions, weights, motion_only=True),
+        lambda: world.pullback(start, actions, weights, wrt=()),
     )
     return {
         "reverse_over_forward": backward / forward,

@@ -163,6 +163,32 @@ def test_calls_in_one_bucket_share_programs(world):
     assert np.array_equal(short.signals["elbow.pos"], long.signals["elbow.pos"][:, :39])
 
 
+def test_reverse_slopes_in_one_bucket_share_a_program(world):
+    start, acts = Values.of({"start:elbow.vel": 1.0}), drive(world, 1, 18)
+    weights = {"elbow.vel": np.random.default_rng(1).normal(size=(1, 19, 1))}
+    weights["elbow.vel"][:, 18] = 0.0
+    long = world.pullback(start, acts, weights)
+    before = world.kernel.compiles
+    heavier = Values.of({"body:rod.mass": [0.5]})
+    world.pullback(start, acts, weights, heavier, wrt=("body:rod.mass",))
+    short = world.pullback(start, acts[:, :17], {"elbow.vel": weights["elbow.vel"][:, :18]})
+    assert bucket(17) == bucket(18) and world.kernel.compiles == before
+    assert np.array_equal(short.starts, long.starts)
+    assert np.array_equal(short.parameters, long.parameters)
+    assert np.array_equal(short.actions, long.actions[:, :17]) and not long.actions[:, 17].any()
+    run = rollout(world, start, acts[:, :17])
+    for name, signal in run.signals.items():
+        assert np.allclose(short.signals[name], signal, rtol=0, atol=1e-13)
+
+
+def test_slopes_without_parameters_are_the_same_and_parameters_are_left_open(world):
+    acts, weights = drive(world, 1, 18), {"elbow.pos": np.ones((1, 19, 1))}
+    whole, less = (world.pullback(Values.none(1), acts, weights, wrt=wrt) for wrt in (None, ()))
+    assert np.allclose(less.actions, whole.actions, rtol=1e-12, atol=0)
+    assert np.allclose(less.starts, whole.starts, rtol=1e-12, atol=0)
+    assert np.isnan(less.parameters).all() and np.isfinite(whole.parameters).all()
+
+
 # ---- derivatives -------------------------------------------------------------------------------
 
 

@@ -235,11 +235,13 @@ class Pullback(NamedTuple):
         starts: By every start [B, S], in the order of ``spec.start``.
         parameters: By every parameter [B, P], in the order of ``parameters``.
         actions: By every action [B, T, A].
+        signals: The signals themselves, by channel [B, T+1, ...].
     """
 
     starts: Array
     parameters: Array
     actions: Array
+    signals: Signals
 
 
 @runtime_checkable
@@ -257,7 +259,7 @@ class PullbackWorld(World, Protocol):
         weights: Mapping[str, Array],
         parameters: Values | None = None,
         *,
-        wrt: Sequence[str] = (),
+        wrt: Sequence[str] | None = None,
         seed: int = 0,
     ) -> Pullback:
         """Exact derivatives of a weighted sum of signals by everything.
@@ -268,7 +270,8 @@ class PullbackWorld(World, Protocol):
             weights: Channel name to weights of its tangent components [B, T+1, D]; channels left
                 out count nothing.
             parameters: Values [B or 1, P'] of any subset of the parameters.
-            wrt: Parameters that matter; a hint for worlds whose programs depend on it.
+            wrt: Parameters whose derivatives are wanted, all of them without it. Those of others
+                may be NaN where that costs less.
             seed: Seed of stochastic worlds.
         """
         ...

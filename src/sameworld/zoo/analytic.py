@@ -207,7 +207,7 @@ class AnalyticWorld(ABC):
         weights: Mapping[str, Array],
         parameters: Values | None = None,
         *,
-        wrt: Sequence[str] = (),
+        wrt: Sequence[str] | None = None,
         seed: int = 0,
     ) -> Pullback:
         """Exact derivatives of a weighted sum of both signals, in reverse mode.
@@ -242,6 +242,8 @@ class AnalyticWorld(ABC):
             back = back.pulled(pulls[0][:, tick + 1], pulls[1][:, tick + 1])
             back, by_action[:, tick, 0] = self._carried(back, states[tick], actions[:, tick, 0])
         back = back.pulled(pulls[0][:, 0], pulls[1][:, 0])
+        every = [self.observe(state) for state in states]
+        seen = {name: [signals[name] for signals in every] for name in every[0]}
         order = {f"start:{joint}.pos": back.pos, f"start:{joint}.vel": back.vel}
         by_name = back.parameters
         return Pullback(
@@ -250,6 +252,7 @@ class AnalyticWorld(ABC):
                 [by_name.get(n, np.zeros(batch)) for n in self.parameters.names], axis=1
             ),
             actions=by_action,
+            signals={name: np.stack(rows, axis=1) for name, rows in seen.items()},
         )
 
     def _carried(self, back: Costate, state: State, effort: Array) -> tuple[Costate, Array]:

@@ -24,6 +24,7 @@ from sameworld.worlds.differentiable.typed import (
     arange,
     asarray,
     checkpoint,
+    cond,
     fori_loop,
     zeros,
 )
@@ -201,8 +202,10 @@ class Element:
         fine = jnp.all(jnp.isfinite(moving) & (jnp.abs(moving) < HUGE), axis=1)
         return Row(q, v, memory, control, fine, converged[:, 0] > 0.5)
 
-    def scanned(self, values: jax.Array, carry: Carry, actions: jax.Array) -> Trace:
-        """As ``simulated``, for all actions, and differentiable in reverse.
+    def scanned(
+        self, values: jax.Array, carry: Carry, actions: jax.Array, ticks: jax.Array
+    ) -> Trace:
+        """As ``simulated``, but differentiable in reverse; later rows are those of the end.
 
         Only the state is kept between steps; everything else is computed again on the way back.
         """
@@ -211,19 +214,21 @@ class Element:
         def once(substep: jax.Array, now: tuple[Carry, jax.Array]) -> Carry:
             return self._stepped(leaves, plant, values, now[0], now[1], substep)
 
-        def tick(now: Carry, action: jax.Array) -> tuple[Carry, jax.Array]:
+        def advanced(now: Carry, action: jax.Array) -> Carry:
             kept = checkpoint(once)
             if self.substeps == 1:
-                end = kept(asarray(0), (now, action))
-                return end, _flat(end)
+                return kept(asarray(0), (now, action))
 
             def substep(state: Carry, k: jax.Array) -> tuple[Carry, None]:
                 return kept(k, (state, action)), None
 
-            end, _ = jax.lax.scan(substep, now, arange(self.substeps))
+            return jax.lax.scan(substep, now, arange(self.substeps))[0]
+
+        def tick(now: Carry, given: tuple[jax.Array, jax.Array]) -> tuple[Carry, jax.Array]:
+            end = cond(given[0] < ticks, advanced, lambda state, _: state, now, given[1])
             return end, _flat(end)
 
-        end, rows = jax.lax.scan(tick, carry, actions)
+        end, rows = jax.lax.scan(tick, carry, (arange(len(actions)), actions))
         rows = jnp.concatenate([_flat(carry)[None], rows])
         return Trace(end, self._unpacked(rows, carry))
 

@@ -96,6 +96,7 @@ class Tangents:
         values: jax.Array,
         actions: jax.Array,
         pulls: dict[str, jax.Array],
+        ticks: jax.Array,
     ) -> tuple[dict[str, jax.Array], jax.Array, jax.Array, jax.Array]:
         """Signals, and the derivative of a weighted sum of their tangents.
 
@@ -103,7 +104,8 @@ class Tangents:
             starts: Start values [S].
             values: Parameters [P].
             actions: Actions [T, A].
-            pulls: Channel to weights [T+1, D] of the tangent components.
+            pulls: Channel to weights [T+1, D] of the tangent components, 0 beyond ``ticks``.
+            ticks: Ticks to simulate, at most T; later rows of signals are those of the end.
 
         Returns:
             Channel to signals [T+1, *shape]; derivatives by starts [S], parameters [P] and actions
@@ -112,7 +114,7 @@ class Tangents:
 
         def seen(starts: jax.Array, values: jax.Array, actions: jax.Array) -> dict[str, jax.Array]:
             carry = self.element.placed(values, starts)
-            return self._seen(values, self.element.scanned(values, carry, actions))[0]
+            return self._seen(values, self.element.scanned(values, carry, actions, ticks))[0]
 
         def moving(starts: jax.Array, actions: jax.Array) -> dict[str, jax.Array]:
             return seen(starts, values, actions)

@@ -254,9 +254,8 @@ class DifferentiableWorld:
         weights: Mapping[str, Array],
         parameters: Values | None = None,
         *,
-        wrt: Sequence[str] = (),
+        wrt: Sequence[str] | None = None,
         seed: int = 0,
-        motion_only: bool = False,
     ) -> Pullback:
         """Derivative of a weighted sum of signals by everything, in reverse mode.
 
@@ -268,9 +267,10 @@ class DifferentiableWorld:
             weights: Channel to weights of its tangent components [B, T+1, D]; channels left out
                 count nothing.
             parameters: Values [B or 1, P'] of any subset of the parameters.
-            wrt: Parameters that matter; only needed where one of them is dry friction at zero.
+            wrt: Parameters whose derivatives are wanted; without it all of them, but that by dry
+                friction at zero only if it is named. With none of them, their derivatives are NaN,
+                which costs less.
             seed: Not used; this world draws nothing.
-            motion_only: Leave parameters out, which costs less; their derivatives are NaN then.
 
         Raises:
             SpecError: An unknown channel or shapes that disagree.
@@ -278,14 +278,37 @@ class DifferentiableWorld:
         starts, values = self._believed.asked(start, parameters)
         actions = checked_actions(self.spec, actions, len(values))
         pulls = self._weights(weights, actions.shape[:2])
-        programs = self._programs(values, wrt)
-        tangents = Tangents(
-            element=programs.element, depths=self._depths(values, wrt), motion_only=motion_only
+        named = [self.kernel.tables.aliases.get(name, name) for name in wrt or ()]
+        programs, depths = self._programs(values, named), self._depths(values, named)
+        motion_only = wrt is not None and not {*self._believed.names} & {*named}
+        tangents = Tangents(element=programs.element, depths=depths, motion_only=motion_only)
+        found = self._pulled("backward", programs, tangents, (starts, values, actions, pulls))
+        signals, by_starts, by_values, by_actions = found
+        return Pullback(by_starts, by_values[:, : values.shape[1]], by_actions, signals)
+
+    def _pulled(
+        self,
+        key: str,
+        programs: Programs,
+        tangents: Tangents,
+        given: tuple[Array, Array, Array, dict[str, NDArray[np.float64]]],
+        *,
+        block: int = 1,
+    ) -> tuple[dict[str, Array], Array, Array, Array]:
+        """Signals, and derivatives by starts, numbers and actions, from a program of a bucket."""
+        starts, values, actions, pulls = given
+        ticks = actions.shape[1]
+        later = (0, 0), (0, bucket(ticks) - ticks), (0, 0)
+        padded = {name: np.pad(pull, later) for name, pull in pulls.items()}
+        signals, by_starts, by_values, by_actions = programs.custom(
+            (key, tangents.motion_only, *sorted(tangents.depths.items())),
+            tangents.backward,
+            (starts, self._numbers(values), np.pad(actions, later), padded),
+            (np.asarray(ticks),),
+            block=block,
         )
-        key = ("backward", motion_only, *sorted(tangents.depths.items()))
-        given = starts, self._numbers(values), actions, pulls
-        _, by_starts, by_values, by_actions = programs.custom(key, tangents.backward, given, ())
-        return Pullback(by_starts, by_values[:, : values.shape[1]], by_actions)
+        seen = {name: signal[:, : ticks + 1] for name, signal in signals.items()}
+        return seen, by_starts, by_values, by_actions[:, :ticks]
 
     def motion(
         self, start: Values, actions: Array, parameters: Values | None = None
@@ -309,9 +332,8 @@ class DifferentiableWorld:
         pulls = self._weights(weights, actions.shape[:2])
         programs, depths = self._programs(values), self._depths(values, ())
         tangents = Tangents(element=replace(programs.element, fixed=True), depths=depths)
-        given = starts, self._numbers(values), actions, pulls
-        key = ("weights", *sorted(depths.items()))
-        found = programs.custom(key, tangents.backward, given, (), block=8)
+        given = starts, values, actions, pulls
+        found = self._pulled("weights", programs, tangents, given, block=8)
         return found[2][:, values.shape[1] :]
 
     def _depths(self, values: Array, wrt: Sequence[str]) -> dict[str, int]:

@@ -126,7 +126,7 @@ class ResidualWorld:
         weights: Mapping[str, Array],
         parameters: Values | None = None,
         *,
-        wrt: Sequence[str] = (),
+        wrt: Sequence[str] | None = None,
         seed: int = 0,
     ) -> Pullback:
         """Derivatives in reverse mode; as ``DifferentiableWorld.pullback``."""
