@@ -24,7 +24,6 @@ from sameworld.worlds.differentiable.typed import (
     arange,
     asarray,
     checkpoint,
-    cond,
     fori_loop,
     zeros,
 )
@@ -208,6 +207,7 @@ class Element:
         """As ``simulated``, but differentiable in reverse; later rows are those of the end.
 
         Only the state is kept between steps; everything else is computed again on the way back.
+        Later ticks are computed, too: a branch around them would keep far more than the state.
         """
         leaves, plant = self.numbers(values)
 
@@ -225,7 +225,7 @@ class Element:
             return jax.lax.scan(substep, now, arange(self.substeps))[0]
 
         def tick(now: Carry, given: tuple[jax.Array, jax.Array]) -> tuple[Carry, jax.Array]:
-            end = cond(given[0] < ticks, advanced, lambda state, _: state, now, given[1])
+            end = _chosen(given[0] < ticks, advanced(now, given[1]), now)
             return end, _flat(end)
 
         end, rows = jax.lax.scan(tick, carry, (arange(len(actions)), actions))
@@ -305,3 +305,8 @@ def _flat(carry: Carry) -> jax.Array:
     """What is kept of a state, in one array: one write per tick."""
     converged = jnp.where(carry.converged, 1.0, 0.0)[None]
     return jnp.concatenate([carry.q, carry.v, carry.memory, carry.control, converged])
+
+
+def _chosen(first: jax.Array, one: Carry, other: Carry) -> Carry:
+    """One state if ``first``, else the other."""
+    return Carried(*(jnp.where(first, a, b) for a, b in zip(one, other, strict=True)))

@@ -21,7 +21,6 @@ __all__ = [
     "arange",
     "asarray",
     "checkpoint",
-    "cond",
     "config",
     "custom_vmap",
     "jit",
@@ -95,13 +94,6 @@ class _Lax(Protocol):
         upper: ArrayLike,
         body_fun: Callable[[jax.Array, _T], _T],
         init_val: _T,
-    ) -> _T: ...
-    def cond(
-        self,
-        pred: jax.Array,
-        true_fun: Callable[[_T, jax.Array], _T],
-        false_fun: Callable[[_T, jax.Array], _T],
-        *operands: Any,
     ) -> _T: ...
     def optimization_barrier(self, operand: _T) -> _T: ...
 
@@ -186,7 +178,6 @@ zeros_like = _numpy.zeros_like
 
 solve = _linalg.solve
 
-cond = _lax.cond
 fori_loop = _lax.fori_loop
 in_turn = _lax.map
 optimization_barrier = _lax.optimization_barrier
