@@ -23,8 +23,9 @@ from sameworld.stages.identify.steps import AGREE, choose_steps
 
 __all__ = ["doubtful", "last_linear", "without"]
 
-#: Share of the squared signal along a direction that may be error before it says nothing.
-_MADE_UP = 0.5
+#: Square of the change over that of the signal from which a direction says nothing. Where nothing
+#: acts it is 9 by truncation and 5/4 by rounding or jumps; on rough costs what does act comes close.
+_MADE_UP, _MADE_UP_ROUGH = 0.5, 1.0
 #: Scaled information below which a direction is empty anyway.
 _EMPTY = 1e-12
 
@@ -46,7 +47,8 @@ def last_linear(problem: Problem, u: Array, starts: Array, *, choose: bool) -> L
         steps = choose_steps(problem, u, starts)
         if not np.array_equal(steps, problem.difference):
             fine, coarse = _pair(replace(problem, difference=steps), u, starts)
-    return without(fine, doubtful(fine, coarse))
+    most = _MADE_UP_ROUGH if problem.rough else _MADE_UP
+    return without(fine, doubtful(fine, coarse, most=most))
 
 
 def _pair(problem: Problem, u: Array, starts: Array) -> tuple[Linear, Linear]:
@@ -62,12 +64,17 @@ def _changes(fine: Linear, coarse: Linear) -> float:
     return float(np.max(off / np.where(size > 0, size, 1.0), initial=0.0))
 
 
-def doubtful(fine: Linear, coarse: Linear) -> Array:
+def doubtful(fine: Linear, coarse: Linear, *, most: float = _MADE_UP) -> Array:
     """Directions [P, K] along which residuals change no more than derivatives are wrong.
 
-    The coarser linearisation stands for the error of the finer one: twice the step makes the
-    error of truncation four times as large and halves that of rounding, so that their difference
-    is no smaller than either.
+    The change from one linearisation to the other stands for the error of the finer one: twice
+    the step makes the error of truncation four times as large and halves that of rounding, so
+    their difference is no smaller than either.
+
+    Args:
+        fine: Linearisation at some steps.
+        coarse: Linearisation at twice these.
+        most: Largest square of the change, over that of the signal, that leaves a direction in.
     """
     signal = sum(p.T @ p for p in fine.projected)
     gaps = [c - f for f, c in zip(fine.projected, coarse.projected, strict=True)]
@@ -78,7 +85,7 @@ def doubtful(fine: Linear, coarse: Linear) -> Array:
     heard = values > _EMPTY
     white = vectors[:, heard] / np.sqrt(values[heard])
     share, axes = np.linalg.eigh(white.T @ error @ white)
-    wrong = share > _MADE_UP / (1 + _MADE_UP)
+    wrong = share > most / (1 + most)
     return (white @ axes[:, wrong]) / scale[:, None]
 
 
