@@ -148,7 +148,6 @@ def _config(free: tuple[str, ...]) -> IdentifyConfig:
         loss="cauchy",
         rounds=3,
         search="none",
-        difference=1e-5,
         holdout=0.0,
     )
 

@@ -45,7 +45,7 @@ def run() -> IdentifyResult:
     given = world.parameters
     throw = tensegrity_throw(world, truth=hidden(), seconds=SECONDS, seed=3)
     config = IdentifyConfig(
-        free=FREE, window=np.inf, starts="joint", search="none", rounds=2, difference=1e-5,
+        free=FREE, window=np.inf, starts="joint", search="none", rounds=2,
         weighting="noise", holdout=0.0,
     )  # fmt: skip
     for length in PIECES:
