@@ -16,7 +16,8 @@ Fitted: friction, torsional friction, solref, floor height, every start, and whe
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,9 +35,10 @@ from benchmarks.cube_recipe import (
 from sameworld.core.episode import Episode
 from sameworld.core.manifolds import compose, continuous
 from sameworld.core.prediction import Prediction
+from sameworld.core.world import World
 from sameworld.loops.metrics import coverage
 from sameworld.maths.intervals import bootstrap
-from sameworld.stages.identify import IdentifyResult, identify
+from sameworld.stages.identify import IdentifyConfig, IdentifyResult, identify
 from sameworld.zoo import cube_config
 
 #: Indices of the tosses to fit and to predict.
@@ -45,6 +47,12 @@ TRAIN, TEST = ORDER[:50], ORDER[50:]
 #: Rows after the last warm-up row at which errors are read.
 HORIZONS = (10, 20, 40)
 COLUMNS = ("px", "py", "pz", "qw", "qx", "qy", "qz")
+
+
+def parts(folder: Path | None) -> tuple[tuple[Episode, ...], tuple[Episode, ...]]:
+    """Tosses to fit and to predict."""
+    tosses = load(folder)
+    return tuple(tosses[i] for i in TRAIN), tuple(tosses[i] for i in TEST)
 
 
 def at(errors: Sequence[np.ndarray], rows: int) -> np.ndarray:
@@ -108,6 +116,36 @@ def scores(
     return numbers
 
 
+def fit_and_score(
+    world: World,
+    train: tuple[Episode, ...],
+    before: Sequence[Prediction],
+    test: tuple[Episode, ...],
+    config: IdentifyConfig,
+) -> tuple[dict[str, float], list[Prediction], IdentifyResult]:
+    """Every number of one fit with what it cost, its predictions of the tests, and the result.
+
+    Args:
+        world: Nominal simulator.
+        train: Tosses to fit.
+        before: Predictions of ``test`` by the nominal simulator.
+        test: Held-out tosses.
+        config: The fit.
+    """
+    began = time.process_time()
+    fitted, _, result = identify(world, train, config=config)
+    seconds = time.process_time() - began
+    after = predictions(fitted, test)
+    numbers = scores(before, after, result)
+    numbers |= {"fit_cpu_seconds": seconds, "rollouts": float(result.rollouts)}
+    return numbers, after, result
+
+
+def prefixed(name: str, numbers: Mapping[str, float]) -> dict[str, float]:
+    """Numbers of another fit beside the main one, without those of each parameter."""
+    return {f"{name}_{k}": v for k, v in numbers.items() if "nominal" not in k and ":" not in k}
+
+
 def raw(episodes: Sequence[Episode], after: Sequence[Prediction]) -> dict[str, NDArray[np.float64]]:
     """Predictions and 90 % bounds in the data's columns, per toss.
 
@@ -140,18 +178,12 @@ def quaternion_half_width(quaternion: np.ndarray, half: np.ndarray) -> np.ndarra
 def main(argv: Sequence[str] | None = None) -> dict[str, float]:
     """Run the benchmark."""
     opts = options(__doc__ or "", argv)
-    tosses = load(opts.data)
-    train, test = tuple(tosses[i] for i in TRAIN), tuple(tosses[i] for i in TEST)
+    train, test = parts(opts.data)
     world = nominal(opts.threads)
-    began = time.process_time()
-    fitted, _, result = identify(world, train, config=cube_config())
-    seconds = time.process_time() - began
-    before, after = predictions(world, test), predictions(fitted, test)
-    numbers = scores(before, after, result)
-    contact, _, found = identify(world, train, config=cube_config(inertial=False))
-    alone = scores(before, predictions(contact, test), found)
-    numbers |= {f"contact_{k}": v for k, v in alone.items() if "nominal" not in k and ":" not in k}
-    numbers |= {"fit_cpu_seconds": seconds, "rollouts": float(result.rollouts)}
+    before = predictions(world, test)
+    numbers, after, _ = fit_and_score(world, train, before, test, cube_config())
+    alone, _, _ = fit_and_score(world, train, before, test, cube_config(inertial=False))
+    numbers |= prefixed("contact", alone)
     numbers |= {"train": float(len(train)), "test": float(len(test)), "warmup": float(WARMUP)}
     show(
         f"520 held-out cube tosses ({WARMUP} warm-up rows, width {WIDTH} m)",

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -111,10 +111,8 @@ def servo(folder: Path, threads: int) -> Bench:
 def arms(folder: Path, threads: int) -> Bench:
     """The double pendulum."""
     data = folder / "pendulum_multiarm"
-    scene = pendulum.scene(pendulum.DOUBLE)
-    text = scene.mjcf.replace('integrator="RK4"', 'integrator="implicitfast"')
-    text = text.replace(f'timestep="{pendulum.PERIOD}"', 'timestep="0.001"')
-    world = build(replace(scene, mjcf=text), "explicit")
+    scene = pendulum.scene(pendulum.DOUBLE, integrator="implicitfast", step=0.001)
+    world = build(scene, "explicit")
     train = pendulum.load(data, "double", "id", thin=pendulum.THIN)
     groups = [list(range(k, len(train), GROUPS)) for k in range(GROUPS)]
     fitted, _, _ = identify(world, train, config=pendulum.config(pendulum.DOUBLE))

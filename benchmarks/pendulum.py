@@ -24,7 +24,7 @@ with the standard deviations these fits report, per ratio.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -118,8 +118,14 @@ TRIPLE = Pendulum(
 )
 
 
-def scene(pendulum: Pendulum) -> Scene:
-    """Arms that hang from each other and turn about the y axis; zero is upright."""
+def scene(pendulum: Pendulum, *, integrator: str = "RK4", step: float = PERIOD) -> Scene:
+    """Arms that hang from each other and turn about the y axis; zero is upright.
+
+    Args:
+        pendulum: Which one.
+        integrator: MuJoCo's name of the integrator.
+        step: Its time step [s]; ``PERIOD`` is a whole multiple.
+    """
     centres = (*pendulum.centres, pendulum.last)
     open_, close = "", ""
     for k in range(pendulum.arms):
@@ -132,7 +138,7 @@ def scene(pendulum: Pendulum) -> Scene:
         )
         close += "</body>"
     mjcf = (
-        f'<mujoco><option timestep="{PERIOD}" integrator="RK4" gravity="0 0 -9.81"/>'
+        f'<mujoco><option timestep="{step}" integrator="{integrator}" gravity="0 0 -9.81"/>'
         f'<custom><numeric name="control_period" data="{PERIOD}"/></custom>'
         f"<worldbody>{open_}{close}</worldbody></mujoco>"
     )
@@ -301,10 +307,9 @@ def scattered(
 
 
 def run(
-    folder: Path | None, pendulum: Pendulum, threads: int
+    world: World, folder: Path | None, pendulum: Pendulum
 ) -> tuple[dict[str, float], list[Prediction]]:
     """Every number of one pendulum, and the predictions of its validation pieces."""
-    world = build(scene(pendulum), "explicit", config=ExplicitConfig(threads=threads))
     pieces = load(folder, pendulum.name, "id", thin=THIN)
     fitted, _, result = identify(world, pieces, config=config(pendulum))
     found, theirs = matrices(fitted_values(result), pendulum), published(pendulum)
@@ -356,13 +361,23 @@ def raw(predictions: Sequence[Prediction]) -> dict[str, NDArray[np.float64]]:
     return arrays
 
 
+def both(
+    make: Callable[[Pendulum], World], folder: Path | None
+) -> tuple[dict[str, float], list[Prediction]]:
+    """Every number of both pendulums, and the predictions of the double one."""
+    numbers, predictions = run(make(DOUBLE), folder, DOUBLE)
+    for key in ("worst_ratio_pct", "scatter_ratio_min", "scatter_ratio_max"):
+        numbers[key] = numbers.pop(f"double_{key}")
+    return numbers | run(make(TRIPLE), folder, TRIPLE)[0], predictions
+
+
 def main(argv: Sequence[str] | None = None) -> dict[str, float]:
     """Run the benchmark."""
     opts = options(__doc__ or "", argv)
-    numbers, predictions = run(opts.data, DOUBLE, opts.threads)
-    for key in ("worst_ratio_pct", "scatter_ratio_min", "scatter_ratio_max"):
-        numbers[key] = numbers.pop(f"double_{key}")
-    numbers |= run(opts.data, TRIPLE, opts.threads)[0]
+    engine = ExplicitConfig(threads=opts.threads)
+    numbers, predictions = both(
+        lambda pendulum: build(scene(pendulum), "explicit", config=engine), opts.data
+    )
     show("Pendulums", ("number", "value"), sorted(numbers.items()))
     write_json(opts.out, numbers)
     write_predictions(opts.predictions, ("theta1", "theta2"), raw(predictions))
