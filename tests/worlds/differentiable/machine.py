@@ -129,7 +129,7 @@ Coefficients of friction differ: where two geoms have the same, the derivative j
 
 
 PUSH = """<mujoco>
-<option timestep=".002" cone="pyramidal" integrator="Euler"/>
+<option timestep=".002" cone="{cone}" integrator="Euler"/>
 <worldbody>
 <geom name="floor" type="plane" size="1 1 1"/>
 <body name="cart" pos="0 0 .055"><joint name="cart" type="slide" axis="1 0 0" damping=".5"

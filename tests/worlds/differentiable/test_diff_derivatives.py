@@ -13,6 +13,7 @@ import pytest
 from diff_cases import Case, quick, scene_case
 from machine import BENCH, PUSH, bench_states
 
+from sameworld.worlds.differentiable.cache import keep_compiled
 from sameworld.worlds.differentiable.cost import Layout, Problem, forces
 
 #: Values, positions, velocities, controls.
@@ -27,7 +28,8 @@ class Program:
 
     Attributes:
         case: The scene.
-        run: ``(*point) -> (value, gradient)``, or ``(*point, *direction) -> (value, slope)``.
+        run: ``(*point) -> (value, gradient)``, or ``(*point, *direction) -> (value, slope,
+            gradient)``.
         point: Where to differentiate.
     """
 
@@ -57,6 +59,7 @@ def best_difference(value: Callable[[float], float], slope: float, scale: float)
 @pytest.fixture(scope="module")
 def bench() -> Program:
     """Accelerations of one step, weighed at random, with gradient in reverse mode."""
+    keep_compiled()
     _, case = scene_case("bench", BENCH.format(cone="elliptic"))
     weights = np.random.default_rng(0).normal(size=case.model.nv)
 
@@ -162,10 +165,11 @@ def test_dry_friction_of_zero_does_not_hold_what_rests() -> None:
 # ---- many steps, one direction -----------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def push() -> Program:
-    """Displacement after some steps, weighed at random, with slope along a direction."""
-    _, case = scene_case("push", PUSH)
+@pytest.fixture(scope="module", params=["pyramidal", "elliptic"])
+def push(request: pytest.FixtureRequest) -> Program:
+    """Displacement after some steps, weighed at random, with its slope and gradient."""
+    keep_compiled()
+    _, case = scene_case("push", PUSH.format(cone=request.param))
     weights = np.random.default_rng(1).normal(size=case.model.nq)
 
     def value(values: jax.Array, q: jax.Array, v: jax.Array, controls: jax.Array) -> jax.Array:
@@ -176,8 +180,9 @@ def push() -> Program:
         (end, _), _ = jax.lax.scan(step, (q, v), controls)
         return weights @ (end - q) / (STEPS * case.model.opt.timestep)
 
-    def sloped(*arrays: jax.Array) -> tuple[jax.Array, jax.Array]:
-        return jax.jvp(value, arrays[:4], arrays[4:])
+    def sloped(*arrays: jax.Array) -> tuple[jax.Array, jax.Array, Any]:
+        gradient = jax.grad(value, argnums=(0, 1, 2, 3))(*arrays[:4])
+        return *jax.jvp(value, arrays[:4], arrays[4:]), gradient
 
     rng = np.random.default_rng(2)
     q = case.model.qpos0 + 1e-3 * rng.normal(size=case.model.nq)
@@ -212,8 +217,9 @@ def test_slopes_of_many_steps_equal_differences_of_the_program(push, block, seed
         moved = [a + h * d for a, d in zip(push.point, direction, strict=True)]
         return float(push(*moved, *direction)[0])
 
-    slope = float(push(*push.point, *direction)[1])
+    _, slope, gradient = push(*push.point, *direction)
     assert slope != 0
+    assert slope == pytest.approx(np.vdot(gradient[block], direction[block]), rel=1e-9, abs=1e-11)
     assert slope == pytest.approx(best_difference(value, slope, 0.01), rel=1e-6, abs=1e-8)
 
 
@@ -221,9 +227,10 @@ def test_slopes_of_many_steps_equal_differences_of_the_program(push, block, seed
     "place",
     [(0.13, 0, 0.04), (0.13, 0, 0.05), (0.0, 0, 0.05), (0, 0, 0), (1, 0, 1), (0.1, 0, 0.05)],
 )
-def test_slopes_through_pyramids_are_finite_at_rest_and_where_shapes_coincide(push, place) -> None:
+def test_slopes_of_many_steps_are_finite_at_rest_and_where_shapes_coincide(push, place) -> None:
     q, v = np.array(push.case.model.qpos0), np.zeros(push.case.model.nv)
     at = push.q_of("log")
     q[at : at + 3] = place
     direction = [np.ones_like(a) for a in push.point]
-    assert np.isfinite(push(push.case.values, q, v, np.zeros((STEPS, 1)), *direction)).all()
+    for part in jax.tree.leaves(push(push.case.values, q, v, np.zeros((STEPS, 1)), *direction)):
+        assert np.isfinite(part).all()
