@@ -13,7 +13,7 @@ from diff_cases import quick
 
 from sameworld.worlds.differentiable.dynamics import inverted
 from sameworld.worlds.differentiable.parameters import raw_leaves
-from sameworld.worlds.differentiable.step import derived
+from sameworld.worlds.differentiable.step import derived, plant_of
 from sameworld.worlds.differentiable.system import system_of
 from sameworld.worlds.differentiable.touch import candidates
 
@@ -80,6 +80,22 @@ def test_inverse_weights_are_those_of_mujoco(weights: Weights, joint: str, child
 
 def test_the_scene_has_bodies_of_every_kind_that_mujoco_simplifies(weights: Weights) -> None:
     assert set(weights.model.body_simple.tolist()) == {0, 1, 2}
+
+
+def test_laws_see_the_moment_about_the_z_axis_of_the_body_not_a_principal_one() -> None:
+    model = mujoco.MjModel.from_xml_string("""<mujoco><worldbody><body><freejoint/>
+        <geom type="box" size=".3 .1 .05"/><geom type="box" size=".05 .1 .05" pos=".2 0 .1"/>
+        </body></worldbody></mujoco>""")
+    system, data, inertia = system_of(model, []), mujoco.MjData(model), np.zeros((6, 6))
+    mujoco.mj_forward(model, data)
+    mujoco.mj_fullM(model, data, inertia)
+    about_centre = inertia[5, 5] - model.body_mass[1] * np.sum(model.body_ipos[1, :2] ** 2)
+    with jax.enable_x64(True):
+        leaves = {name: jax.numpy.asarray(array) for name, array in raw_leaves(model).items()}
+        mass, moment = np.array(plant_of(system, leaves).masses)[1]
+    assert mass == pytest.approx(model.body_mass[1], rel=1e-12)
+    assert moment == pytest.approx(about_centre, rel=1e-12)
+    assert abs(moment - model.body_inertia[1, 2]) > 0.1
 
 
 @pytest.mark.parametrize(("count", "rows"), [(4, 6), (64, 6), (4, 40), (64, 25)])

@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from sameworld.core.arrays import Array
+from sameworld.maths.rotations import quat_to_matrix
 from sameworld.worlds.compiled.batches import Failure
 from sameworld.worlds.compiled.engine import Data, Model, mj
 from sameworld.worlds.compiled.layout import INTEGRATION, Layout
@@ -139,9 +140,7 @@ def filled(
         models=edited,
         data=data,
         parameters=parameters,
-        masses=np.stack(
-            [_each(models, "body_mass"), _each(models, "body_inertia")[..., 2]], axis=-1
-        ),
+        masses=np.stack([_each(models, "body_mass"), _about_z(models)], axis=-1),
         transmission=(
             _each(models, "actuator_gainprm")[..., 0],
             _each(models, "actuator_gear")[..., 0],
@@ -169,6 +168,12 @@ def filled(
 def _each(models: Assignment, name: str) -> Array:
     """A model array of every element [b, ...]."""
     return np.array([getattr(edited.model, name) for edited in models.models])[models.index]
+
+
+def _about_z(models: Assignment) -> Array:
+    """Moments of inertia about the bodies' own z axes through their centres of mass [b, nbody]."""
+    principal = quat_to_matrix(_each(models, "body_iquat"))
+    return np.sum(principal[..., 2, :] ** 2 * _each(models, "body_inertia"), axis=-1)
 
 
 def _limits(models: Assignment) -> tuple[Array, Array]:
