@@ -24,7 +24,7 @@ from sameworld.stages.identify.steps import AGREE, choose_steps
 __all__ = ["doubtful", "last_linear", "without"]
 
 #: Square of the change over that of the signal from which a direction says nothing. Where nothing
-#: acts it is 9 by truncation and 5/4 by rounding or jumps; on rough costs what does act comes close.
+#: acts it is 9 by truncation and 5/4 by rounding or jumps; on rough costs what acts comes close.
 _MADE_UP, _MADE_UP_ROUGH = 0.5, 1.0
 #: Scaled information below which a direction is empty anyway.
 _EMPTY = 1e-12
