@@ -29,7 +29,7 @@ from sameworld.worlds.differentiable.spatial import (
 from sameworld.worlds.differentiable.structure import Structure
 from sameworld.worlds.differentiable.typed import asarray, optimization_barrier
 
-__all__ = ["Leaves", "Pose", "moved", "orientations", "point_axes", "posed"]
+__all__ = ["Leaves", "Pose", "orientations", "point_axes", "posed"]
 
 #: Differentiable arrays of a model, by the names of ``mjModel``.
 Leaves: TypeAlias = Mapping[str, jax.Array]
@@ -165,12 +165,6 @@ def _composed(
         turned = jnp.sum(above[:, :, :3, None] * place[:, None, :, :], axis=2)
         place = optimization_barrier(turned + above * _LAST)
     return place[:, :, 3], place[:, :, :3]
-
-
-def moved(s: Structure, pose: Pose, v: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Angular velocity of bodies [nbody, 3] and linear one at their reference points."""
-    moves = asarray(s.dofs.moves.astype(np.float64))
-    return moves @ (pose.angular * v[:, None]), moves @ (pose.linear * v[:, None])
 
 
 def point_axes(pose: Pose, points: jax.Array) -> jax.Array:
