@@ -24,7 +24,7 @@ with the standard deviations these fits report, per ratio.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -306,18 +306,40 @@ def scattered(
     return dict(zip(published(pendulum), zip(spread, said, strict=True), strict=True))
 
 
+def off_published(values: Mapping[str, float], pendulum: Pendulum) -> dict[str, float]:
+    """How far the ratios of a fit are from the authors' [%]."""
+    found, theirs = matrices(values, pendulum), published(pendulum)
+    return {name: 100 * (found[name] / theirs[name] - 1) for name in theirs}
+
+
+def judged(
+    fitted: World, values: Mapping[str, float], folder: Path | None, pendulum: Pendulum
+) -> tuple[dict[str, float], list[Prediction]]:
+    """Ratios and held-out errors of a fit, and its predictions of the validation pieces."""
+    name, off = pendulum.name, off_published(values, pendulum)
+    predictions = predict_all(fitted, load(folder, name, "vad"), WARMUP)
+    covered = [coverage(predictions, channel) for channel in predictions[0].channels]
+    numbers = {
+        f"{name}_1s_rmse_deg": rmse_deg(predictions),
+        f"{name}_worst_ratio_pct": max(abs(v) for v in off.values()),
+        f"{name}_coverage90": float(np.mean(covered)),
+    }
+    return numbers | {f"{name}_off_pct.{n}": v for n, v in off.items()}, predictions
+
+
 def run(
-    world: World, folder: Path | None, pendulum: Pendulum
+    folder: Path | None, pendulum: Pendulum, threads: int
 ) -> tuple[dict[str, float], list[Prediction]]:
     """Every number of one pendulum, and the predictions of its validation pieces."""
+    world = build(scene(pendulum), "explicit", config=ExplicitConfig(threads=threads))
     pieces = load(folder, pendulum.name, "id", thin=THIN)
     fitted, _, result = identify(world, pieces, config=config(pendulum))
-    found, theirs = matrices(fitted_values(result), pendulum), published(pendulum)
-    reported = ratio_deviations(result, pendulum)
-    off = {name: 100 * (found[name] / theirs[name] - 1) for name in theirs}
+    values, name = fitted_values(result), pendulum.name
+    found, theirs = matrices(values, pendulum), published(pendulum)
+    reported, off = ratio_deviations(result, pendulum), off_published(values, pendulum)
     table = scattered(world, pieces, pendulum)
     show(
-        f"{pendulum.name} pendulum: what its free motion shows",
+        f"{name} pendulum: what its free motion shows",
         (
             "ratio",
             "fitted",
@@ -332,20 +354,13 @@ def run(
             for n in theirs
         ],
     )
-    predictions = predict_all(fitted, load(folder, pendulum.name, "vad"), WARMUP)
-    name = pendulum.name
-    numbers = {
-        f"{name}_1s_rmse_deg": rmse_deg(predictions),
-        f"{name}_worst_ratio_pct": max(abs(v) for v in off.values()),
+    numbers, predictions = judged(fitted, values, folder, pendulum)
+    numbers |= {
         f"{name}_scatter_ratio_min": min(a / b for a, b in table.values()),
         f"{name}_scatter_ratio_max": max(a / b for a, b in table.values()),
         f"{name}_misfit_factor": result.misfit_factor,
         f"{name}_fit_cpu_seconds": result.cpu_seconds,
     }
-    channels = list(predictions[0].channels)
-    covered = [coverage(predictions, channel) for channel in channels]
-    numbers[f"{name}_coverage90"] = float(np.mean(covered))
-    numbers |= {f"{name}_off_pct.{n}": v for n, v in off.items()}
     numbers |= {f"{name}_scatter_ratio.{n}": a / b for n, (a, b) in table.items()}
     return numbers, predictions
 
@@ -361,23 +376,13 @@ def raw(predictions: Sequence[Prediction]) -> dict[str, NDArray[np.float64]]:
     return arrays
 
 
-def both(
-    make: Callable[[Pendulum], World], folder: Path | None
-) -> tuple[dict[str, float], list[Prediction]]:
-    """Every number of both pendulums, and the predictions of the double one."""
-    numbers, predictions = run(make(DOUBLE), folder, DOUBLE)
-    for key in ("worst_ratio_pct", "scatter_ratio_min", "scatter_ratio_max"):
-        numbers[key] = numbers.pop(f"double_{key}")
-    return numbers | run(make(TRIPLE), folder, TRIPLE)[0], predictions
-
-
 def main(argv: Sequence[str] | None = None) -> dict[str, float]:
     """Run the benchmark."""
     opts = options(__doc__ or "", argv)
-    engine = ExplicitConfig(threads=opts.threads)
-    numbers, predictions = both(
-        lambda pendulum: build(scene(pendulum), "explicit", config=engine), opts.data
-    )
+    numbers, predictions = run(opts.data, DOUBLE, opts.threads)
+    for key in ("worst_ratio_pct", "scatter_ratio_min", "scatter_ratio_max"):
+        numbers[key] = numbers.pop(f"double_{key}")
+    numbers |= run(opts.data, TRIPLE, opts.threads)[0]
     show("Pendulums", ("number", "value"), sorted(numbers.items()))
     write_json(opts.out, numbers)
     write_predictions(opts.predictions, ("theta1", "theta2"), raw(predictions))
