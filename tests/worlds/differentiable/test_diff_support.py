@@ -193,7 +193,8 @@ REFUSED = {
     ),
     "flex": (
         lambda: model_of(
-            '<flexcomp name="cloth" type="grid" count="3 3 1" spacing=".1 .1 .1" dim="2"/>'
+            '<flexcomp name="cloth" type="grid" count="3 3 1" spacing=".1 .1 .1" dim="2" '
+            'rigid="true"/>'
         ),
         "flex.*stiffness",
     ),
