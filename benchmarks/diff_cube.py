@@ -5,9 +5,8 @@ Run: ``python -m benchmarks.diff_cube --data DIR [--out FILE.json] [--prediction
 Data, split, warm-up, recipe, metrics and their keys are those of ``cube_toss``; the engine is the
 differentiable world, Euler steps and elliptic cones of the same scene. Three fits of the 50
 tosses predict the other 520. The first has the options of ``cube_toss``: ``identify`` takes exact
-derivatives unless the cost is rough (``exact`` says whether it did). ``exact_*`` has
-``derivatives="exact"`` and windows of ``SHORT`` rows; their length was chosen on the 50.
-``explicit_*`` is MuJoCo with finite differences.
+derivatives unless the cost is rough (``exact`` says whether it did). ``exact_*`` asks
+for exact derivatives all the same. ``explicit_*`` is MuJoCo with finite differences.
 
 ``values_apart_sd`` is the largest difference of a parameter between the first and the explicit fit,
 in standard deviations that the explicit one reports.
@@ -24,18 +23,10 @@ from dataclasses import replace
 from benchmarks.convention import options, show, write_json, write_predictions
 from benchmarks.cube_recipe import nominal, predictions
 from benchmarks.cube_toss import COLUMNS, TEST, fit_and_score, parts, prefixed, raw
-from sameworld.stages.identify import IdentifyConfig, IdentifyResult
+from sameworld.stages.identify import IdentifyResult
 from sameworld.worlds import build
 from sameworld.worlds.differentiable import DifferentiableConfig
 from sameworld.zoo import cube_config, scene
-
-#: Rows per second, and rows of the windows that are differentiated exactly.
-RATE, SHORT = 148.0, 20
-
-
-def exact_config() -> IdentifyConfig:
-    """Exact derivatives through short windows."""
-    return replace(cube_config(), derivatives="exact", window=SHORT / RATE)
 
 
 def apart(one: IdentifyResult, other: IdentifyResult) -> float:
@@ -56,7 +47,10 @@ def main(argv: Sequence[str] | None = None) -> dict[str, float]:
     numbers |= prefixed("explicit", explicit)
     numbers["values_apart_sd"] = apart(result, reference)
     numbers["cpu_over_explicit"] = numbers["fit_cpu_seconds"] / explicit["fit_cpu_seconds"]
-    numbers |= prefixed("exact", fit_and_score(world, train, before, test, exact_config())[0])
+    numbers |= prefixed(
+        "exact",
+        fit_and_score(world, train, before, test, replace(cube_config(), derivatives="exact"))[0],
+    )
     show(f"{len(TEST)} held-out cube tosses", ("number", "value"), sorted(numbers.items()))
     write_json(opts.out, numbers)
     write_predictions(opts.predictions, COLUMNS, raw(test, after))

@@ -6,8 +6,7 @@ Data, split, model, options of the fit and metrics are those of ``pendulum``. Wh
 engine: equations in JAX with exact derivatives instead of MuJoCo with finite differences, and
 implicitfast instead of RK4, which it does not offer. Its error is of first order in the step: fits
 answer it by other parameters. So pendulums are fitted at two ``STEPS``, and parameters are
-extrapolated to step zero (logarithms of those fitted in logarithms); validation pieces are
-predicted from these at ``FINE``. ``*_step1_*`` and ``*_step2_*`` are ratios of the single fits.
+extrapolated to step zero; validation pieces are predicted from these at ``FINE``. ``*_step1_*`` and ``*_step2_*`` are ratios of the single fits.
 
 Where CPU time goes is asked of the double pendulum at the first of the steps:
 ``first_cpu_seconds`` is the first fit of the process, with whatever compiling or loading of
@@ -54,7 +53,7 @@ from sameworld.worlds.differentiable import DifferentiableConfig
 from sameworld.worlds.explicit import ExplicitConfig
 
 #: Steps of implicitfast in fits and in predictions [s], chosen on identification pieces.
-STEPS, FINE = (0.001, 0.0005), 0.0001
+STEPS, FINE = (0.001, 0.0005), 0.00002
 
 
 def made(pendulum: Pendulum, step: float, threads: int) -> World:
@@ -72,14 +71,11 @@ def fit(world: World, folder: Path | None, pendulum: Pendulum) -> tuple[Identify
 
 
 def extrapolated(
-    coarse: Mapping[str, float], fine: Mapping[str, float], pendulum: Pendulum
+    coarse: Mapping[str, float], half: Mapping[str, float], pendulum: Pendulum
 ) -> dict[str, float]:
-    """Parameters at step zero, from those at a step and at half of it."""
+    """Parameters at step zero within their bounds, from those at a step and at half of it."""
     return {
-        p.name: fine[p.name] ** 2 / coarse[p.name]
-        if p.transform == "log"
-        else 2 * fine[p.name] - coarse[p.name]
-        for p in wide(pendulum)
+        p.name: min(max(2 * half[p.name] - coarse[p.name], p.low), p.high) for p in wide(pendulum)
     }
 
 
@@ -117,8 +113,8 @@ def compared(
     folder: Path | None, world: World, fits: Sequence[tuple[IdentifyResult, float]], threads: int
 ) -> dict[str, float]:
     """Fits of the double pendulum beside those of the explicit world."""
-    coarse, fine = (fitted_values(result) for result, _ in fits)
-    values = extrapolated(coarse, fine, DOUBLE)
+    coarse, half = (fitted_values(result) for result, _ in fits)
+    values = extrapolated(coarse, half, DOUBLE)
     engine = ExplicitConfig(threads=threads)
     _, again = fit(world, folder, DOUBLE)
     same, seconds = fit(build(world.scene, "explicit", config=engine), folder, DOUBLE)
