@@ -6,7 +6,8 @@ Data, split, model, options of the fit and metrics are those of ``pendulum``. Wh
 engine: equations in JAX with exact derivatives instead of MuJoCo with finite differences, and
 implicitfast instead of RK4, which it does not offer. Its error is of first order in the step: fits
 answer it by other parameters. So pendulums are fitted at two ``STEPS``, and parameters are
-extrapolated to step zero; validation pieces are predicted from these at ``FINE``. ``*_step1_*`` and ``*_step2_*`` are ratios of the single fits.
+extrapolated to step zero; validation pieces are predicted from these at ``FINE``.
+``*_step1_*`` and ``*_step2_*`` are ratios of the single fits.
 
 Where CPU time goes is asked of the double pendulum at the first of the steps:
 ``first_cpu_seconds`` is the first fit of the process, with whatever compiling or loading of
