@@ -6,7 +6,11 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
-SLOW = {"01_cube_tosses", "02_pendulum_three_kinds", "05_your_robot", "tensegrity", "throw"}
+SLOW = {"01_cube_tosses", "02_pendulum_three_kinds", "05_your_robot"} | {
+    "pendulum_gradient",
+    "tensegrity",
+    "throw",
+}
 
 
 def _example(path: Path) -> object:
