@@ -26,6 +26,8 @@ __all__ = ["Effort", "Solution", "minimised"]
 _LINE_STEPS = 30
 _LINE_TOLERANCE = 1e-2
 _SMALLEST = 1e-300
+#: Accelerations relative to the free ones that rounding hides.
+_ROUNDING = 1e-14
 
 
 class Effort(NamedTuple):
@@ -86,10 +88,12 @@ def minimised(layout: Layout, problem: Problem, warm: jax.Array, effort: Effort)
 def _solved(layout: Layout, p: Problem, warm: jax.Array, effort: Effort) -> _Progress:
     """Newton steps until one would not change anything; the last one is not taken.
 
-    None at all where no row resists the free accelerations.
+    None at all where no row resists the free accelerations. Bodies at rest have accelerations of
+    zero, to which no tolerance is relative: there, rounding of the forces is the limit.
     """
     inverse = inverted(p.mass)
     free = inverse @ p.smooth
+    floor = _ROUNDING**2 * jnp.abs(free @ p.smooth)
     costs = [evaluated(layout, p, p.jacobian @ a - p.reference) for a in (free, warm)]
     inert = [a @ (0.5 * p.mass @ a - p.smooth) for a in (free, warm)]
     better = costs[1].value + inert[1] < costs[0].value + inert[0]
@@ -105,7 +109,7 @@ def _solved(layout: Layout, p: Problem, warm: jax.Array, effort: Effort) -> _Pro
         step = -inverse @ gradient
         decrement = -(gradient @ step)
         energy = jnp.abs(at @ inertial) + jnp.abs(at @ p.smooth) + _SMALLEST
-        converged = decrement <= effort.tolerance**2 * energy
+        converged = decrement <= effort.tolerance**2 * energy + floor
         line = _Direction(residual, p.jacobian @ step, (inertial - p.smooth) @ step,
                           step @ (p.mass @ step), decrement)  # fmt: skip
         length = _length(layout, p, line, converged | ~jnp.isfinite(decrement))
