@@ -98,18 +98,19 @@ def main() -> None:
 def measure(given: Options) -> dict[str, float]:
     """All numbers."""
     rng = np.random.default_rng(given.seed)
-    numbers = _smooth(rng, given.data)
+    numbers = smooth(rng, given.data)
     for cone in ("pyramidal", "elliptic"):
         numbers[f"contact_acc_err_{cone}"] = _contacts(cone, rng)
-    numbers["push_err_m"] = _push()
-    numbers["toss_err_m"] = _toss(rng)
+    numbers["push_err_m"] = push()
+    numbers["toss_err_m"] = toss(rng)
     return numbers | _gradients(rng) | {"nan_count": float(_not_finite())}
 
 
 # ---- simulation --------------------------------------------------------------------------------
 
 
-def _smooth(rng: np.random.Generator, data: Path | None) -> dict[str, float]:
+def smooth(rng: np.random.Generator, data: Path | None) -> dict[str, float]:
+    """Errors over ``SMOOTH_STEPS`` steps without contact [rad, m], models of a folder included."""
     errors = {"pendulum": _free_motion(Scene(name="pendulum", mjcf=PENDULUM), rng)}
     world = panda()
     actions = np.asarray(HOME) + 0.2 * np.sin(np.linspace(0, 9, SMOOTH_STEPS))[None, :, None]
@@ -254,14 +255,16 @@ def _tight(mjcf: str) -> str:
     return mjcf.replace("<option ", f"<option {TIGHT} ", 1)
 
 
-def _push() -> float:
+def push() -> float:
+    """Position error of a T that is pushed for ``PUSH_STEPS`` steps [m]."""
     share = np.linspace(0, 1, PUSH_STEPS)[None, :, None]
     actions = share * np.array([0.03, -0.25])
     world = differentiable_world(Scene(name="push", mjcf=_tight(PUSHT)))
     return _error(world, Values.none(), actions, ".pos")
 
 
-def _toss(rng: np.random.Generator) -> float:
+def toss(rng: np.random.Generator) -> float:
+    """Position error of a tossed cube up to its second impact [m]."""
     scene = Scene(name="toss", mjcf=CUBE.format(tight=TIGHT))
     world, plain = differentiable_world(scene), explicit_world(scene)
     names = [f"start:cube.{part}.{axis}" for part in ("vel", "omega") for axis in "xyz"]
