@@ -242,6 +242,8 @@ def test_unknown_names_and_wrong_weights_are_refused(world):
         world.pullback(Values.none(1), acts, {"elbow.acc": np.ones((1, 9, 1))})
     with pytest.raises(SpecError, match=r"\(1, 9, 1\), got \(1, 8, 1\)"):
         world.pullback(Values.none(1), acts, {"elbow.vel": np.ones((1, 8, 1))})
+    with pytest.raises(SpecError, match=r"elbow\.vel.*NaN"):
+        world.pullback(Values.none(1), acts, {"elbow.vel": np.full((1, 9, 1), np.nan)})
 
 
 @pytest.mark.parametrize(
@@ -275,3 +277,14 @@ def test_a_missing_library_is_named_with_its_extra(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", hidden)
     with pytest.raises(MissingExtraError, match=r"pip install .*sameworld\[jax\]"):
         build(hinge(), "differentiable")
+
+
+def test_a_pattern_of_ignored_pairs_that_matches_none_is_refused():
+    scene = Scene(
+        name="drop",
+        mjcf='<mujoco><worldbody><geom name="floor" type="plane" size="1 1 1"/>'
+        '<body pos="0 0 1"><freejoint/><geom name="ball" size=".1"/></body></worldbody></mujoco>',
+    )
+    differentiable_world(scene, DifferentiableConfig(ignore=("ball+floor",)))
+    with pytest.raises(SceneError, match=r"'ball\+flor' matches no pair.*floor\+ball"):
+        differentiable_world(scene, DifferentiableConfig(ignore=("ball+flor",)))

@@ -219,4 +219,8 @@ def _check_channel(spec: ChannelSpec, channel: Channel, episode: str) -> None:
         return
     doubt = suspicion(channel.values, spec.unit, spec.low, spec.high)
     if doubt:
-        raise EpisodeError(f"{what}: {doubt}. Convert the channel to '{spec.unit}' first.")
+        raise EpisodeError(
+            f"{what}: {doubt}. Convert the channel to '{spec.unit}' first. If the recording is "
+            "right, look at the limits of the scene: MJCF reads ranges as degrees unless it says "
+            '<compiler angle="radian"/>.'
+        )

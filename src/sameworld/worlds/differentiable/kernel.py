@@ -11,6 +11,7 @@ from pathlib import Path
 import jax
 
 from sameworld.core.arrays import Array
+from sameworld.core.errors import SceneError, closest, listed
 from sameworld.core.scene import Scene
 from sameworld.core.spec import Capability
 from sameworld.worlds.compiled.engine import Model
@@ -185,16 +186,32 @@ def make_kernel(scene: Scene, config: DifferentiableConfig) -> Kernel:
     """Compile a scene and lay out its tables.
 
     Raises:
-        SceneError: The scene cannot be compiled, or holds what cannot be differentiated.
+        SceneError: The scene cannot be compiled, or holds what cannot be differentiated, or a
+            pattern of pairs to ignore matches none.
     """
     folder = keep_compiled()
     tables = make_tables(scene, config.compiling(), capabilities=_CAPABILITIES)
     model = tables.model
-    pairs = [p for p in candidates(model) if not _ignored(model, p, config.ignore)]
+    every = candidates(model)
+    _refuse_idle(model, every, config.ignore)
+    pairs = [p for p in every if not _ignored(model, p, config.ignore)]
     refuse_unsupported(model, pairs, tables.groups)
     return Kernel(
         config=config, tables=tables, pairs=pairs, sensors=sensors_of(model), folder=folder
     )
+
+
+def _refuse_idle(
+    model: Model, pairs: list[tuple[int, int, int]], patterns: tuple[str, ...]
+) -> None:
+    """Refuse patterns that match no pair, where there are pairs."""
+    for pattern in patterns:
+        if pairs and not any(_ignored(model, pair, (pattern,)) for pair in pairs):
+            names = ["+".join(model.geom(geom).name for geom in pair[:2]) for pair in pairs]
+            raise SceneError(
+                f"ignore: '{pattern}' matches no pair of geoms that may touch. There are "
+                f"{listed(names)}.{closest(pattern, names)}"
+            )
 
 
 def _ignored(model: Model, pair: tuple[int, int, int], patterns: tuple[str, ...]) -> bool:

@@ -186,8 +186,9 @@ def _shapes(model: Model, chosen: list[_Pair]) -> Iterator[str]:
         a, b = (mj.mjtGeom(kind).name.removeprefix("mjGEOM_").lower() for kind in shapes)
         labels = [_label(model, pair) for pair in pairs]
         yield (
-            f"Contact of {a} and {b}, of {listed(labels, 4)}: use a capsule or box instead, or "
-            f"leave it out by <exclude> or DifferentiableConfig(ignore=('{labels[0]}', ...))."
+            f"Contact of {a} and {b}, of {listed(labels, 4)}: use a sphere, capsule or box "
+            "instead. If these never meet, leave the pair out by <exclude> or "
+            f"DifferentiableConfig(ignore=('{labels[0]}', ...))."
         )
 
 

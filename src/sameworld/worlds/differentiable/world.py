@@ -361,6 +361,11 @@ class DifferentiableWorld:
                 raise SpecError(
                     f"Weights of '{channel.name}' need shape {wanted}, got {given.shape}."
                 )
+            if not np.isfinite(given).all():
+                raise SpecError(
+                    f"Weights of '{channel.name}' hold NaN or infinite values. Leave out elements "
+                    "whose simulation failed: Rollout.valid says which."
+                )
             found[channel.name] = given
         return found
 
