@@ -66,7 +66,7 @@ def ringing(world):
 @pytest.fixture(scope="module")
 def posed(world, ringing):
     """The problem of the explicit world at the truth, and that point."""
-    problem = pose(world, ringing, quick(*NAMES))
+    problem = replace(pose(world, ringing, quick(*NAMES)), rough=False)
     u = problem.prior_mean + math.log(1.2)
     return problem, u, problem.warm_starts(u, 10)
 
@@ -115,6 +115,14 @@ def test_steps_that_do_not_agree_at_the_optimum_are_chosen_again(posed):
         for choose in (False, True)
     ]
     assert off[1] < 1e-3 * np.linalg.norm(truth) < 0.1 * off[0]
+
+
+def test_a_rough_cost_keeps_its_differences(posed):
+    problem, u, starts = posed
+    rough = replace(problem, rough=True, central=False, difference=np.full(3, 1e-2))
+    kept = last_linear(rough, u, starts, choose=True).jacobian
+    plain = Linear.at(replace(rough, central=True), u, starts).jacobian
+    assert np.array_equal(kept, plain)
 
 
 # ---- verdicts ----------------------------------------------------------------------------------

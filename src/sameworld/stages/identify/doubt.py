@@ -24,8 +24,8 @@ from sameworld.stages.identify.steps import AGREE, choose_steps
 __all__ = ["doubtful", "last_linear", "without"]
 
 #: Square of the change over that of the signal from which a direction says nothing. Where nothing
-#: acts it is 9 by truncation and 5/4 by rounding or jumps; on rough costs what acts comes close.
-_MADE_UP, _MADE_UP_ROUGH = 0.5, 1.0
+#: acts it is 9 by truncation and 5/4 by rounding.
+_MADE_UP = 0.5
 #: Scaled information below which a direction is empty anyway.
 _EMPTY = 1e-12
 
@@ -33,22 +33,24 @@ _EMPTY = 1e-12
 def last_linear(problem: Problem, u: Array, starts: Array, *, choose: bool) -> Linear:
     """Linearise the optimum for verdicts and intervals, without information from difference errors.
 
+    On rough costs everything changes with the step, and the change says nothing of null directions:
+    they keep their differences, and their intervals are widened by the roughness itself.
+
     Args:
         problem: The problem with its final weights.
         u: The optimum, in all coordinates.
         starts: Its starts [W, S_all].
         choose: Whether steps that do not agree here may be chosen again.
     """
-    if problem.exact:
-        return Linear.at(problem, u, starts)
     problem = replace(problem, central=True)
+    if problem.exact or problem.rough:
+        return Linear.at(problem, u, starts)
     fine, coarse = _pair(problem, u, starts)
     if choose and _changes(fine, coarse) > AGREE:
         steps = choose_steps(problem, u, starts)
         if not np.array_equal(steps, problem.difference):
             fine, coarse = _pair(replace(problem, difference=steps), u, starts)
-    most = _MADE_UP_ROUGH if problem.rough else _MADE_UP
-    return without(fine, doubtful(fine, coarse, most=most))
+    return without(fine, doubtful(fine, coarse))
 
 
 def _pair(problem: Problem, u: Array, starts: Array) -> tuple[Linear, Linear]:
