@@ -28,13 +28,7 @@ CONFIG = ResidualConfig(
 )
 
 
-@pytest.fixture(scope="module", autouse=True)
-def quick():
-    """Compile with little optimisation: these programs run a few times."""
-    before = jax.config.read("jax_disable_most_optimizations")
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", before)
+pytestmark = pytest.mark.usefixtures("few_optimisations")
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import jax
 import numpy as np
 import pytest
 
@@ -27,13 +26,7 @@ START = Values.of({"start:along.vel": [0.4, -0.8], "start:up.pos": [0.0, -2e-4]}
 ACTIONS = np.zeros((2, 20, 0))
 
 
-@pytest.fixture(scope="module", autouse=True)
-def quick():
-    """Compile with little optimisation: these programs run a few times."""
-    before = jax.config.read("jax_disable_most_optimizations")
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", before)
+pytestmark = pytest.mark.usefixtures("few_optimisations")
 
 
 @pytest.fixture(scope="module")

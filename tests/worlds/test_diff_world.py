@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 from dataclasses import replace
 
-import jax
 import numpy as np
 import pytest
 from diff_scenes import BALL, SCENES, hinge
@@ -30,13 +29,7 @@ FEW = ("body:rod.mass", "joint:elbow.damping", "option:gravity.z")
 LATE = {"sensor:elbow.pos.delay": 0.013, "sensor:elbow.pos.gain": 1.2, "sensor:elbow.vel.bias": 0.3}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def quick():
-    """Compile with little optimisation: these programs run a few times."""
-    before = jax.config.read("jax_disable_most_optimizations")
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", before)
+pytestmark = pytest.mark.usefixtures("few_optimisations")
 
 
 @pytest.fixture(scope="module")

@@ -66,7 +66,7 @@ def _changes(fine: Linear, coarse: Linear) -> float:
     return float(np.max(off / np.where(size > 0, size, 1.0), initial=0.0))
 
 
-def doubtful(fine: Linear, coarse: Linear, *, most: float = _MADE_UP) -> Array:
+def doubtful(fine: Linear, coarse: Linear) -> Array:
     """Directions [P, K] along which residuals change no more than derivatives are wrong.
 
     The change from one linearisation to the other stands for the error of the finer one: twice
@@ -76,7 +76,6 @@ def doubtful(fine: Linear, coarse: Linear, *, most: float = _MADE_UP) -> Array:
     Args:
         fine: Linearisation at some steps.
         coarse: Linearisation at twice these.
-        most: Largest square of the change, over that of the signal, that leaves a direction in.
     """
     signal = sum(p.T @ p for p in fine.projected)
     gaps = [c - f for f, c in zip(fine.projected, coarse.projected, strict=True)]
@@ -87,7 +86,7 @@ def doubtful(fine: Linear, coarse: Linear, *, most: float = _MADE_UP) -> Array:
     heard = values > _EMPTY
     white = vectors[:, heard] / np.sqrt(values[heard])
     share, axes = np.linalg.eigh(white.T @ error @ white)
-    wrong = share > most / (1 + most)
+    wrong = share > _MADE_UP / (1 + _MADE_UP)
     return (white @ axes[:, wrong]) / scale[:, None]
 
 
