@@ -1,3 +1,4 @@
+import logging
 import os
 import pty
 import re
@@ -21,6 +22,14 @@ def test_progress_without_a_terminal_is_one_line_per_begin_and_end(capsys):
             report(Progress(stage="screening", done=done, total=4, message=f"cost {done}"))
     lines = capsys.readouterr().err.splitlines()
     assert lines == ["screening: 0/4 cost 0", "screening: 4/4 cost 4"]
+
+
+def test_the_log_of_the_package_is_shown_beside_progress_only(capsys):
+    log = logging.getLogger("sameworld.worlds")
+    with progress_bar():
+        log.info("Compiling '%s'", "gradient")
+    log.info("nobody waits")
+    assert capsys.readouterr().err == "Compiling 'gradient'\n"
 
 
 SLOW_WORK = """

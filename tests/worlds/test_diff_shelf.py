@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,6 +46,17 @@ def test_a_second_world_of_the_same_scene_finds_its_programs(cache: Path) -> Non
     assert kept
     assert _end(_world()) == first
     assert {file.name: file.stat().st_mtime_ns for file in cache.iterdir()} == kept
+
+
+def test_only_what_is_compiled_anew_is_announced(
+    cache: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, logger="sameworld"):
+        _end(_world())
+        first = [record.getMessage() for record in caplog.records]
+        _end(_world())
+    assert "Compiling 'simulated'; it is kept for the next time" in first
+    assert len(caplog.records) == len(first)
 
 
 def test_another_scene_gets_programs_of_its_own(cache: Path) -> None:

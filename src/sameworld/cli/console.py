@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -91,10 +92,39 @@ def say_json(record: Any) -> None:
 
 @contextmanager
 def progress_bar() -> Iterator[Report]:
-    """A bar on stderr for the stage at work, with time spent and left; else plain lines."""
-    if not sys.stderr.isatty():
-        yield _Lines()
-        return
+    """A bar on stderr for the stage at work, with time spent and left; else plain lines.
+
+    Announcements of long pauses (the package's log) are lines on stderr meanwhile.
+    """
+    with _announced():
+        if sys.stderr.isatty():
+            with _bars() as bars:
+                yield _Bar(bars)
+        else:
+            yield _Lines()
+
+
+@contextmanager
+def _announced() -> Iterator[None]:
+    log, handler = logging.getLogger("sameworld"), _Announcements()
+    level = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)
+
+
+class _Announcements(logging.Handler):
+    """Writes to what stderr is at the time: a bar replaces it."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        sys.stderr.write(f"{self.format(record)}\n")
+
+
+def _bars() -> Bars:
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -104,8 +134,7 @@ def progress_bar() -> Iterator[Report]:
         _Spent(),
         TextColumn("{task.fields[message]}", style="dim"),
     )
-    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
-        yield _Bar(bars)
+    return Bars(*columns, console=Console(stderr=True), transient=True)
 
 
 class _Bar:

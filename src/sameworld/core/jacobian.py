@@ -122,8 +122,8 @@ def _check_names(world: World, wrt: tuple[str, ...]) -> None:
     for name in wrt:
         if name not in known:
             raise SpecError(
-                f"Cannot differentiate with respect to '{name}'. Known: {listed(known)}."
-                f"{closest(name, known)}"
+                f"Cannot differentiate with respect to '{name}'.{closest(name, known)} "
+                f"Known: {listed(known)}."
             )
 
 

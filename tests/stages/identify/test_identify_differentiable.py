@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from identify_recordings import DAMPING, MASS, PENDULUM_NOISE, quick, record
 
-from sameworld.core import SameworldWarning, Scene, Values
+from sameworld.core import SameworldWarning, Scene, Values, silent_gradients
 from sameworld.stages.identify import identify
 from sameworld.stages.identify.derivatives import linearise
 from sameworld.stages.identify.fit import pose, stepped
@@ -123,11 +123,13 @@ def pushed(batch=2, ticks=8):
 
 @pytest.mark.slow
 def test_the_lower_friction_of_a_pair_is_silent_and_the_scene_knows_why(sliding):
-    from sameworld.worlds.differentiable import silent_gradients
+    from sameworld.worlds.differentiable import silence_reasons
 
     start, actions = pushed()
     names = (LOWER, HIGHER, "start:slide.vel")
-    (row,) = silent_gradients(sliding, start, actions, names)
+    reasons = silence_reasons(sliding, names)
+    assert list(reasons) == [LOWER]
+    (row,) = silent_gradients(sliding, start, actions, wrt=names, reasons=reasons)
     assert row.name == LOWER
     assert row.kind == "no effect"
     assert "larger friction" in row.reason and "table" in row.reason

@@ -194,7 +194,8 @@ class Programs:
         if found is None:
             over = _vectorised(function) if self._vector else _looped(function)
             arguments = np.asarray(1), batched, shared
-            program = self._shelf.program((self._vector, *key), over, arguments)
+            name = key[0] if isinstance(key[0], str) else key[0][0]
+            program = self._shelf.program(name, (self._vector, *key), over, arguments)
             found = jit(program).lower(*arguments).compile()
             self.compiles += 1
             self._kept[key] = found

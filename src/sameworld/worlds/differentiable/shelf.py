@@ -9,6 +9,7 @@ the source of this package and the versions of the libraries.
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Callable, Iterable
 from functools import cache
 from importlib.metadata import version
@@ -29,6 +30,7 @@ from sameworld.worlds.differentiable.typed import export, jit
 __all__ = ["Shelf", "fingerprint"]
 
 _LARGEST = 1 << 28
+_log = logging.getLogger(__name__)
 for _kind in (Carried, Kept, Traced, Direction):
     export.register_namedtuple_serialization(_kind, serialized_name=f"sameworld.{_kind.__name__}")
 
@@ -75,21 +77,24 @@ class Shelf:
         self._scene = scene
 
     def program(
-        self, key: object, function: Callable[..., Any], arguments: tuple[Any, ...]
+        self, name: str, key: object, function: Callable[..., Any], arguments: tuple[Any, ...]
     ) -> Callable[..., Any]:
-        """The program of a function, from disk if it is there.
+        """The program of a function, from disk if it is there; a new one is announced.
 
         Args:
+            name: What the program does, for the announcement.
             key: What it depends on besides the scene; its ``repr`` must say everything.
             function: The function, traced if the program is not there.
             arguments: Arguments of the shapes it will be called with.
         """
         if self._folder is None:
+            _log.info("Compiling '%s'", name)
             return function
-        name = hashlib.sha256(f"{self._scene} {key!r}".encode()).hexdigest()
-        path = self._folder / f"{name}.stablehlo"
+        digest = hashlib.sha256(f"{self._scene} {key!r}".encode()).hexdigest()
+        path = self._folder / f"{digest}.stablehlo"
         found = _read(path)
         if found is None:
+            _log.info("Compiling '%s'; it is kept for the next time", name)
             found = export.export(jit(function))(*arguments)
             _keep(path, found)
         return found.call

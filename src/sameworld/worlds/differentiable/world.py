@@ -387,8 +387,8 @@ class DifferentiableWorld:
             if not found:
                 every = [n for _, known in places for n in known]
                 raise SpecError(
-                    f"Cannot differentiate by '{name}'. Known: {listed(every)}."
-                    f"{closest(name, every)}"
+                    f"Cannot differentiate by '{name}'.{closest(name, every)} "
+                    f"Known: {listed(every)}."
                 )
             array, column = found[0]
             array[row, column] = 1.0
