@@ -13,6 +13,8 @@ STAMP := $(VENV)/.installed
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
+# XLA's own pool: small programs on several threads take up to three times the CPU time.
+export NPROC ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # pyright finds Node.js in the wheel of the dev extra, and does not ask for its newest version.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1

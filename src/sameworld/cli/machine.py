@@ -149,6 +149,9 @@ def hardware() -> dict[str, str]:
         "memory": _memory(),
         "BLAS": _blas(),
         "BLAS threads": ", ".join(f"{n}={v}" for n, v in threads.items()) or "all cores (unset)",
+        "XLA threads": f"NPROC={os.environ['NPROC']}"
+        if "NPROC" in os.environ
+        else "all cores (unset)",
     }
 
 
