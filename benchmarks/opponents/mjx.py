@@ -58,7 +58,7 @@ def measure(model: mujoco.MjModel, task: str, **arrays: np.ndarray) -> dict[str,
             ).stdout
         except subprocess.TimeoutExpired as late:
             out = late.stdout or b""
-    whole = [line for line in out.splitlines(keepends=True) if line.endswith(b"\n")]
+    whole = [line for line in out.split(b"\n")[:-1] if line.startswith(b"{")]
     found: list[dict[str, float]] = [json.loads(line) for line in whole]
     return min(found, key=lambda way: way["seconds"]) if found else {}
 
